@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reports of maps by BTF: one emitter interface (text, JSON, CSV), tables, histograms.
+ * Works on bytes that the caller collected: no kernel access here. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "obj/types.h"
+
+enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
+
+/* What the values of a column stand for when the machine cannot count them. */
+struct report_counter {
+	const char *member;    /* name of the pmu_sum member or variable: "cycles" */
+	const char *event;     /* "instructions:u", or the text of the substitute */
+	bool supported;	       /* false: every value prints as `not supported` */
+};
+
+/* Names that a number can be turned into (all optional; NULL: print the number). Results are
+ * valid until the next call. */
+struct report_names {
+	void *context;
+	const char *(*cgroup)(void *context, uint64_t id);
+	const char *(*kernel_address)(void *context, uint64_t address);
+	size_t (*stack)(void *context, int32_t id, bool user, uint64_t *addresses, size_t max);
+};
+
+struct report;
+struct report_options {
+	enum report_format format;
+	FILE *out;	       /* borrowed */
+	char separator;	       /* CSV; 0: ',' */
+	int width;	       /* columns of the terminal; 0: 80 */
+	struct report_names names;
+	const struct report_counter *counters; /* borrowed */
+	size_t ncounters;
+};
+int report_create(const struct report_options *options, struct report **ret, struct err *err);
+void report_destroy(struct report *report);
+DEFINE_CLEANUP(struct report *, report_destroy);
+
+/* A map's contents. */
+struct report_map {
+	const char *name;
+	const struct types *types;
+	uint32_t key_type, value_type; /* BTF ids, 0: unknown (printed as hex) */
+	uint32_t key_size, value_size; /* bytes of one key, of one CPU's value */
+	uint32_t cpus;		       /* values hold that many copies, each rounded up to 8 bytes; summed */
+	size_t count;
+	const uint8_t *keys, *values;
+};
+
+/* An option string, compiled: columns, sort, top, computed columns. */
+struct report_view;
+/* -EINVAL with "print_map(NAME): no column `x`: columns: a, b, c". @types etc. as in the map;
+ * rows are not looked at. */
+int report_view_compile(const struct report_map *shape, const char *options,
+			const struct report_counter *counters, size_t ncounters,
+			struct report_view **ret, struct err *err);
+void report_view_free(struct report_view *view);
+DEFINE_CLEANUP(struct report_view *, report_view_free);
+
+/* One table. `since-last` views keep the previous values inside the view. 0 or -errno (also of the
+ * stream: a full disk is -ENOSPC). */
+int report_map_print(struct report *report, struct report_view *view, const struct report_map *map,
+		     struct err *err);
+/* Any value by its BTF type, as `name = {...}` text or a JSON member. */
+int report_value_print(struct report *report, const char *name, const struct types *types,
+		       uint32_t type, const void *data, size_t size, struct err *err);
+/* One `struct hist` (struct layout of duet/shared.h). options: "title=... unit=ns". */
+struct hist;
+int report_hist_print(struct report *report, const struct hist *hist, const char *name,
+		      const char *options, struct err *err);
+/* Quantile of a log2 histogram by linear interpolation inside the slot; @per_mille 0..1000.
+ * 0 for an empty one. */
+uint64_t report_hist_quantile(const struct hist *hist, uint32_t per_mille);
+/* A header line before a table: events and what they stand for. */
+int report_note(struct report *report, const char *text);
+/* Flushes; ends a JSON document. */
+int report_finish(struct report *report, struct err *err);
