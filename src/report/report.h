@@ -83,5 +83,13 @@ int report_hist_print(struct report *report, const struct hist *hist, const char
 uint64_t report_hist_quantile(const struct hist *hist, uint32_t per_mille);
 /* A header line before a table: events and what they stand for. */
 int report_note(struct report *report, const char *text);
+/* Text that the script printed, any bytes: as it is in text format, as {"type": "text"} lines in
+ * JSON (whole lines; the rest waits), to stderr in CSV. */
+int report_text(struct report *report, const char *data, size_t size);
+/* Tables that follow may be redrawn in place (`table()`), where the output is a terminal. */
+void report_set_live(struct report *report, bool live);
+/* One histogram per key of a map whose values are, or hold as a member, a struct hist. */
+int report_hists_print(struct report *report, const struct report_map *map, const char *options,
+		       struct err *err);
 /* Flushes; ends a JSON document. */
 int report_finish(struct report *report, struct err *err);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Actions on the run: probes, events, the end. What they do is the session's (struct hook_ops). */
+#include "hook/maps.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <duet/shared.h>
+
+#include "base/log.h"
+
+/* &prog in user-half code is the name of the kernel program (link.c). */
+static const char *program_argument(struct hook_half *half, uint64_t address)
+{
+	const struct user_half *user = half->options.user;
+	size_t i;
+
+	for (i = 0; i < user->nprograms; i++) {
+		if (address == (uintptr_t)user->programs[i].name)
+			return user->programs[i].name;
+	}
+	vm_raise(half->vm, "the first argument is no kernel program: write its name");
+}
+
+#define OPS(half) ((half)->options.ops)
+#define RUN(half) ((half)->options.run)
+
+NATIVE(fn_stop)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(OPS(half)->stop(RUN(half), (int)a1));
+}
+
+NATIVE(fn_probe_run)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(OPS(half)->probe_run(RUN(half), program_argument(half, a1), (int)a2));
+}
+
+NATIVE(fn_probe_attach)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(
+		OPS(half)->probe_attach(RUN(half), program_argument(half, a1), (const char *)a2));
+}
+
+NATIVE(fn_probe_enable)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(OPS(half)->probe_enable(RUN(half), program_argument(half, a1), true));
+}
+
+NATIVE(fn_probe_disable)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(OPS(half)->probe_enable(RUN(half), program_argument(half, a1), false));
+}
+
+NATIVE(fn_prog_target)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(
+		OPS(half)->program_target(RUN(half), program_argument(half, a1), (const char *)a2));
+}
+
+NATIVE(fn_pmu_event)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(OPS(half)->event_text(RUN(half), hook_map_argument(half, a1)->name,
+					   (const char *)a2));
+}
+
+NATIVE(fn_pmu_total)
+{
+	struct hook_half *half = context;
+
+	memset((void *)a2, 0, sizeof(struct pmu_sum));
+	RETURN_ERROR(OPS(half)->pmu_read(RUN(half), hook_map_argument(half, a1)->name, -1,
+					 (uint64_t *)a2));
+}
+
+NATIVE(fn_cost)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(OPS(half)->cost(RUN(half), (uint64_t *)a1));
+}
+
+NATIVE(fn_cpus)
+{
+	struct hook_half *half = context;
+
+	return OPS(half)->cpus(RUN(half));
+}
+
+NATIVE(fn_verbose)
+{
+	return log_get_level() >= LOG_VERBOSE;
+}
+
+/* What `duet record` will do; in a run without it the answer is one error number. */
+NATIVE(fn_not_recording)
+{
+	struct hook_half *half = context;
+
+	if (!half->told_record) {
+		half->told_record = true;
+		log_note("this script records samples or steers them: not in duet run: its "
+			 "record_*() and event_*() calls return -EOPNOTSUPP");
+	}
+	RETURN_ERROR(-EOPNOTSUPP);
+}
+
+NATIVE(fn_no_samples)
+{
+	return 0;
+}
+
+const struct hook_function hook_functions_control[] = {
+	{ "duet_stop", fn_stop },
+	{ "duet_cost", fn_cost },
+	{ "duet_cpus", fn_cpus },
+	{ "duet_verbose", fn_verbose },
+	{ "probe_run", fn_probe_run },
+	{ "probe_attach", fn_probe_attach },
+	{ "probe_enable", fn_probe_enable },
+	{ "probe_disable", fn_probe_disable },
+	{ "prog_target", fn_prog_target },
+	{ "prog_enable", fn_probe_enable },
+	{ "prog_disable", fn_probe_disable },
+	{ "pmu_event", fn_pmu_event },
+	{ "pmu_total", fn_pmu_total },
+	{ "event_period", fn_not_recording },
+	{ "event_freq", fn_not_recording },
+	{ "event_enable", fn_not_recording },
+	{ "event_disable", fn_not_recording },
+	{ "event_samples", fn_no_samples },
+	{ "record_start", fn_not_recording },
+	{ "record_stop", fn_not_recording },
+	{ "record_snapshot", fn_not_recording },
+	{ "record_rotate", fn_not_recording },
+	{ "record_mark", fn_not_recording },
+	{ NULL, NULL },
+};

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Final addresses for the symbolic references of the user half. */
+#include "hook/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define NO_NATIVE UINT32_MAX
+
+/* While linking: which native an extern or helper became. */
+struct link {
+	struct hook_half *half;
+	uint32_t *externs; /* index in half->natives */
+	struct err *err;
+};
+
+const char *hook_where(const struct hook_half *half, uint32_t insn, char *text, size_t size)
+{
+	const struct user_half *user = half->options.user;
+	struct obj_line line;
+
+	if (insn < user->ncode &&
+	    obj_line_of(half->options.obj, user->origin[insn].section, user->origin[insn].offset,
+			&line) &&
+	    line.line)
+		snprintf(text, size, "%s:%u", line.file, line.line);
+	else
+		snprintf(text, size, "instruction %u", insn);
+	return text;
+}
+
+static struct vm_native *add_native(struct hook_half *half)
+{
+	return array_grow(&half->natives, &half->nnatives, &half->natives_capacity,
+			  sizeof(*half->natives));
+}
+
+static int function_of_insn(const struct user_half *user, uint32_t insn)
+{
+	size_t i;
+
+	for (i = 0; i < user->nfunctions; i++) {
+		if (insn - user->functions[i].first < user->functions[i].count)
+			return i;
+	}
+	return -1;
+}
+
+const struct hook_program *hook_program_of(const struct hook_half *half, uint32_t function)
+{
+	size_t i;
+
+	for (i = 0; i < half->nprograms; i++) {
+		if (half->program_function[i] == function)
+			return &half->programs[i];
+	}
+	return NULL;
+}
+
+static int link_extern(struct link *link, const struct user_ref *ref, uint32_t *native)
+{
+	struct hook_half *half = link->half;
+	const struct user_extern *external = &half->options.user->externs[ref->index];
+	struct vm_native *row, resolved = { 0 };
+	int code;
+
+	if (link->externs[ref->index] == NO_NATIVE) {
+		code = hook_resolve(half, external, &resolved, link->err);
+		if (code)
+			return code;
+		row = add_native(half);
+		if (!row)
+			return err_nomem(link->err);
+		*row = resolved;
+		link->externs[ref->index] = half->nnatives - 1;
+	}
+	*native = link->externs[ref->index];
+	return 0;
+}
+
+static int link_helper(struct link *link, const struct user_ref *ref, uint32_t *native)
+{
+	struct hook_half *half = link->half;
+	int function = function_of_insn(half->options.user, ref->at);
+	const struct hook_program *program = function < 0 ? NULL : hook_program_of(half, function);
+	int32_t number = (int32_t)ref->index;
+	const char *name = hook_helper_name(number);
+	hook_native_fn found;
+	struct vm_native *row;
+	size_t i;
+
+	found = program && program->ubpf ? hook_ubpf_helper(number, &name) : hook_helper(number);
+	if (!found)
+		return err_set(link->err, -EINVAL,
+			       "helper %d%s%s%s has no meaning in the user half: it runs in duet's "
+			       "process: call it in the kernel half and hand the value over in a "
+			       "map or a global variable",
+			       number, name ? " (bpf_" : "", name ?: "", name ? ")" : "");
+	for (i = 0; i < half->nnatives; i++) {
+		if (half->natives[i].with_context && half->natives[i].function == (void *)found)
+			break;
+	}
+	if (i == half->nnatives) {
+		row = add_native(half);
+		if (!row)
+			return err_nomem(link->err);
+		*row = (struct vm_native){ .name = name,
+					   .function = (void *)found,
+					   .result = VM_U64,
+					   .nargs = 5,
+					   .with_context = true };
+	}
+	*native = i;
+	return 0;
+}
+
+/* The address that a reference stands for (function addresses of BPF code come from the vm). */
+static int link_address(struct link *link, const struct user_ref *ref, uint64_t *address)
+{
+	struct hook_half *half = link->half;
+	uint32_t native;
+	int code;
+
+	switch (ref->kind) {
+	case USER_REF_DATA:
+		*address = (uintptr_t)half->data[ref->index] + ref->addend;
+		return 0;
+	case USER_REF_MAP:
+		*address = (uintptr_t)&half->maps[ref->index];
+		return 0;
+	case USER_REF_PROGRAM:
+		*address = (uintptr_t)half->options.user->programs[ref->index].name;
+		return 0;
+	case USER_REF_EXTERN:
+		if (half->options.user->externs[ref->index].weak &&
+		    hook_resolve(half, &half->options.user->externs[ref->index],
+				 &(struct vm_native){ 0 }, NULL)) {
+			*address = 0;
+			return 0;
+		}
+		code = link_extern(link, ref, &native);
+		if (code)
+			return code;
+		if (half->natives[native].with_context)
+			return err_set(link->err, -EOPNOTSUPP,
+				       "the address of duet's function `%s` cannot be taken: wrap "
+				       "it in a function of the script",
+				       half->natives[native].name);
+		*address = (uintptr_t)half->natives[native].function + ref->addend;
+		return 0;
+	default:
+		return err_set(link->err, -EINVAL, "a reference of an unknown kind");
+	}
+}
+
+static int link_insn(struct link *link, const struct user_ref *ref)
+{
+	struct bpf_insn *insn = &link->half->code[ref->at];
+	uint32_t native = 0;
+	uint64_t address = 0;
+	int code;
+
+	if (insn->code == (BPF_JMP | BPF_CALL)) {
+		code = ref->kind == USER_REF_HELPER ? link_helper(link, ref, &native)
+						    : link_extern(link, ref, &native);
+		insn->src_reg = 0;
+		insn->imm = native;
+		return code;
+	}
+	if (ref->kind == USER_REF_FUNCTION) {
+		insn->src_reg = BPF_PSEUDO_FUNC;
+		insn[0].imm = ref->index;
+		insn[1].imm = 0;
+		return 0;
+	}
+	code = link_address(link, ref, &address);
+	insn[0].src_reg = 0;
+	insn[0].imm = (uint32_t)address;
+	insn[1].imm = address >> 32;
+	return code;
+}
+
+static int link_code(struct link *link)
+{
+	const struct user_half *user = link->half->options.user;
+	char where[300];
+	size_t i;
+	int code;
+
+	for (i = 0; i < user->nrefs; i++) {
+		code = link_insn(link, &user->refs[i]);
+		if (code)
+			return err_prepend(
+				link->err, code, "%s",
+				hook_where(link->half, user->refs[i].at, where, sizeof(where)));
+	}
+	return 0;
+}
+
+static int link_data(struct link *link)
+{
+	struct hook_half *half = link->half;
+	const struct user_half *user = half->options.user;
+	size_t i, k;
+
+	for (i = 0; i < user->ndata; i++) {
+		for (k = 0; k < user->data[i].nrefs; k++) {
+			const struct user_ref *ref = &user->data[i].refs[k];
+			uint64_t address = 0;
+			int code = 0;
+
+			if (ref->kind == USER_REF_FUNCTION)
+				address = (uintptr_t)vm_function_address(half->vm, ref->index);
+			else
+				code = link_address(link, ref, &address);
+			if (code)
+				return err_prepend(link->err, code, "%s+%u", user->data[i].name,
+						   ref->at);
+			memcpy((char *)half->data[i] + ref->at, &address, sizeof(address));
+		}
+	}
+	return 0;
+}
+
+static int create_vm(struct link *link)
+{
+	struct hook_half *half = link->half;
+	const struct user_half *user = half->options.user;
+	struct vm_options options = { .size = sizeof(options), .context = half };
+	struct vm_image image = { half->code,       user->ncode,   half->functions,
+				  user->nfunctions, half->natives, half->nnatives };
+	char message[256], where[300];
+	uint32_t bad = 0;
+	int code;
+
+	code = vm_create(&image, &options, &half->vm, message, sizeof(message), &bad);
+	if (code == -ENOMEM)
+		return err_nomem(link->err);
+	if (code)
+		return err_set(link->err, code, "%s: %s",
+			       hook_where(half, bad, where, sizeof(where)), message);
+	return 0;
+}
+
+static int describe_functions(struct hook_half *half)
+{
+	const struct user_half *user = half->options.user;
+	size_t i;
+
+	half->functions = calloc(user->nfunctions + 1, sizeof(*half->functions));
+	half->code = malloc((user->ncode + 1) * sizeof(*half->code));
+	if (!half->functions || !half->code)
+		return -ENOMEM;
+	if (user->ncode)
+		memcpy(half->code, user->code, user->ncode * sizeof(*half->code));
+	for (i = 0; i < user->nfunctions; i++)
+		half->functions[i] = (struct vm_function){ .name = user->functions[i].name,
+							   .first = user->functions[i].first,
+							   .count = user->functions[i].count,
+							   .nargs = 5 };
+	return 0;
+}
+
+int hook_link(struct hook_half *half, struct err *err)
+{
+	const struct user_half *user = half->options.user;
+	CLEANUP(free_pointer)
+	uint32_t *externs = malloc((user->nexterns + 1) * sizeof(*externs));
+	struct link link = { .half = half, .externs = externs, .err = err };
+	int code;
+
+	if (!externs || describe_functions(half))
+		return err_nomem(err);
+	memset(externs, 0xff, (user->nexterns + 1) * sizeof(*externs));
+	code = link_code(&link);
+	if (!code)
+		code = create_vm(&link);
+	if (!code)
+		code = link_data(&link);
+	return code;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Doubles travel as their bits: BPF has no floating-point registers. */
+#include "hook/internal.h"
+
+#include <string.h>
+
+static double as_double(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static uint64_t as_bits(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+#define F64_BINARY(name, operator)                                    \
+	NATIVE(fn_f64_##name)                                         \
+	{                                                             \
+		return as_bits(as_double(a1) operator as_double(a2)); \
+	}
+#define F64_COMPARE(name, operator)                          \
+	NATIVE(fn_f64_##name)                                \
+	{                                                    \
+		return as_double(a1) operator as_double(a2); \
+	}
+F64_BINARY(add, +)
+F64_BINARY(sub, -)
+F64_BINARY(mul, *)
+F64_BINARY(div, /)
+F64_COMPARE(lt, <)
+F64_COMPARE(le, <=)
+F64_COMPARE(gt, >)
+F64_COMPARE(ge, >=)
+F64_COMPARE(eq, ==)
+F64_COMPARE(ne, !=)
+
+NATIVE(fn_f64_neg)
+{
+	return as_bits(-as_double(a1));
+}
+
+NATIVE(fn_f64_from_s64)
+{
+	return as_bits((double)(int64_t)a1);
+}
+
+NATIVE(fn_f64_from_u64)
+{
+	return as_bits((double)a1);
+}
+
+/* Out of range: the nearest end, NaN: 0; C leaves both undefined. */
+NATIVE(fn_f64_to_s64)
+{
+	double value = as_double(a1);
+
+	if (value != value)
+		return 0;
+	if (value >= 9223372036854775808.0)
+		return INT64_MAX;
+	return value <= -9223372036854775808.0 ? (uint64_t)INT64_MIN : (uint64_t)(int64_t)value;
+}
+
+NATIVE(fn_f64_to_u64)
+{
+	double value = as_double(a1);
+
+	if (value != value || value <= 0)
+		return 0;
+	return value >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)value;
+}
+
+NATIVE(fn_ratio)
+{
+	return as_bits(a2 ? (double)a1 / (double)a2 : 0);
+}
+
+NATIVE(fn_per_mille)
+{
+	return a2 ? (uint64_t)((unsigned __int128)a1 * 1000 / a2) : 0;
+}
+
+NATIVE(fn_mul_div)
+{
+	return a3 ? (uint64_t)((unsigned __int128)a1 * a2 / a3) : 0;
+}
+
+/* Soft-float comparison: < 0, 0, > 0; unordered is 1 for le/lt, -1 for ge/gt, non-zero for eq. */
+NATIVE(fn_ledf2)
+{
+	double x = as_double(a1), y = as_double(a2);
+
+	RETURN_ERROR(x < y ? -1 : x == y ? 0 : 1);
+}
+
+NATIVE(fn_gedf2)
+{
+	double x = as_double(a1), y = as_double(a2);
+
+	RETURN_ERROR(x > y ? 1 : x == y ? 0 : -1);
+}
+
+NATIVE(fn_unorddf2)
+{
+	return as_double(a1) != as_double(a1) || as_double(a2) != as_double(a2);
+}
+
+NATIVE(fn_floatsidf)
+{
+	return as_bits((double)(int32_t)a1);
+}
+
+NATIVE(fn_floatunsidf)
+{
+	return as_bits((double)(uint32_t)a1);
+}
+
+NATIVE(fn_extendsfdf2)
+{
+	uint32_t bits = (uint32_t)a1;
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return as_bits(value);
+}
+
+NATIVE(fn_truncdfsf2)
+{
+	float value = as_double(a1);
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+const struct hook_function hook_functions_math[] = {
+	{ "ratio", fn_ratio },
+	{ "per_mille", fn_per_mille },
+	{ "mul_div", fn_mul_div },
+	{ "f64_add", fn_f64_add },
+	{ "f64_sub", fn_f64_sub },
+	{ "f64_mul", fn_f64_mul },
+	{ "f64_div", fn_f64_div },
+	{ "f64_neg", fn_f64_neg },
+	{ "f64_lt", fn_f64_lt },
+	{ "f64_le", fn_f64_le },
+	{ "f64_gt", fn_f64_gt },
+	{ "f64_ge", fn_f64_ge },
+	{ "f64_eq", fn_f64_eq },
+	{ "f64_ne", fn_f64_ne },
+	{ "f64_from_s64", fn_f64_from_s64 },
+	{ "f64_from_u64", fn_f64_from_u64 },
+	{ "f64_to_s64", fn_f64_to_s64 },
+	{ "f64_to_u64", fn_f64_to_u64 },
+	/* what gcc-bpf and newer clangs emit for arithmetic on doubles */
+	{ "__adddf3", fn_f64_add },
+	{ "__subdf3", fn_f64_sub },
+	{ "__muldf3", fn_f64_mul },
+	{ "__divdf3", fn_f64_div },
+	{ "__negdf2", fn_f64_neg },
+	{ "__floatdidf", fn_f64_from_s64 },
+	{ "__floatundidf", fn_f64_from_u64 },
+	{ "__floatsidf", fn_floatsidf },
+	{ "__floatunsidf", fn_floatunsidf },
+	{ "__fixdfdi", fn_f64_to_s64 },
+	{ "__fixunsdfdi", fn_f64_to_u64 },
+	{ "__ledf2", fn_ledf2 },
+	{ "__ltdf2", fn_ledf2 },
+	{ "__eqdf2", fn_ledf2 },
+	{ "__nedf2", fn_ledf2 },
+	{ "__gedf2", fn_gedf2 },
+	{ "__gtdf2", fn_gedf2 },
+	{ "__unorddf2", fn_unorddf2 },
+	{ "__extendsfdf2", fn_extendsfdf2 },
+	{ "__truncdfsf2", fn_truncdfsf2 },
+	{ NULL, NULL },
+};

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The script's text output. Its `stdout` is a stream of our own: what is written there goes
+ * through the report, so that it comes in order with tables and fits the format in use.
+ */
+#include "hook/internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define MAX_VALUES 32 /* a format can consume that many: absent ones read as 0 */
+
+static ssize_t write_text(void *cookie, const char *data, size_t size)
+{
+	struct hook_half *half = cookie;
+
+	return report_text(half->options.report, data, size) < 0 ? 0 : (ssize_t)size;
+}
+
+int hook_open_text(struct hook_half *half, struct err *err)
+{
+	cookie_io_functions_t functions = { .write = write_text };
+
+	half->text = fopencookie(half, "w", functions);
+	if (!half->text)
+		return err_nomem(err);
+	setvbuf(half->text, NULL, _IOFBF, 65536);
+	return 0;
+}
+
+void hook_close_text(struct hook_half *half)
+{
+	/* After a fault inside the C library the stream's lock may be held for ever. */
+	if (half->text && !half->dead)
+		fclose(half->text);
+}
+
+void hook_flush_text(struct hook_half *half)
+{
+	if (half->text)
+		fflush(half->text);
+}
+
+/*
+ * A va_list whose register areas are used up: every value, integer or double, is then taken from
+ * 8-byte slots in memory (System V AMD64 ABI 3.5.7, AAPCS64 appendix B).
+ */
+static void values_as_arguments(va_list *args, const uint64_t *values)
+{
+#if defined(__x86_64__)
+	(*args)[0].gp_offset = 48;
+	(*args)[0].fp_offset = 176;
+	(*args)[0].overflow_arg_area = (void *)values;
+	(*args)[0].reg_save_area = NULL;
+#elif defined(__aarch64__)
+	*args = (va_list){ .__stack = (void *)values, .__gr_offs = 0, .__vr_offs = 0 };
+#else
+#error "tell here how a va_list over memory looks on this architecture"
+#endif
+}
+
+/* long double is read as 16 bytes: no script can pass one. */
+static bool has_long_double(const char *format)
+{
+	const char *at = format;
+
+	while ((at = strchr(at, '%'))) {
+		at++;
+		at += strspn(at, "#0- +'123456789.*");
+		if (*at == 'L')
+			return true;
+		if (*at)
+			at++;
+	}
+	return false;
+}
+
+/*
+ * Nothing of the C library is
+ * locked while it reads the script's pointers, so a fault there is harmless.
+ */
+int hook_format(struct hook_half *half, char *buf, size_t size, const char *format,
+		const uint64_t *values, size_t count)
+{
+	uint64_t slots[MAX_VALUES] = { 0 };
+	va_list args;
+
+	if (has_long_double(format))
+		vm_raise(half->vm, "printf: %L (long double) does not exist in scripts");
+	if (count > MAX_VALUES)
+		count = MAX_VALUES;
+	if (count)
+		memcpy(slots, values, count * sizeof(*slots));
+	values_as_arguments(&args, slots);
+	return vsnprintf(buf, size, format, args);
+}
+
+static int print_to(struct hook_half *half, FILE *file, const char *format, const uint64_t *values,
+		    size_t count)
+{
+	char small[512], *text = small;
+	int size = hook_format(half, small, sizeof(small), format, values, count);
+
+	if (size < 0)
+		return size;
+	if ((size_t)size >= sizeof(small)) {
+		/* From the script's heap: it goes with the half, whatever happens. */
+		text = hook_heap_alloc(half->heap, (size_t)size + 1);
+		if (!text)
+			return -ENOMEM;
+		hook_format(half, text, (size_t)size + 1, format, values, count);
+	}
+	if (fwrite(text, 1, size, file) != (size_t)size)
+		size = -1;
+	if (text != small)
+		hook_heap_free(half->heap, text);
+	return size;
+}
+
+int hook_print(struct hook_half *half, const char *format, const uint64_t *values, size_t count)
+{
+	return print_to(half, half->text, format, values, count);
+}
+
+NATIVE(fn_printf_n)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(
+		print_to(half, half->text, (const char *)a1, (const uint64_t *)a2, (uint32_t)a3));
+}
+
+NATIVE(fn_fprintf_n)
+{
+	struct hook_half *half = context;
+	FILE *file = (FILE *)a1;
+	int size;
+
+	/* stderr is unbuffered and not ours: keep the order on a terminal. */
+	if (file == stderr)
+		hook_flush_text(half);
+	size = print_to(half, file, (const char *)a2, (const uint64_t *)a3, (uint32_t)a4);
+	RETURN_ERROR(size);
+}
+
+NATIVE(fn_snprintf_n)
+{
+	RETURN_ERROR(hook_format(context, (char *)a1, a2, (const char *)a3, (const uint64_t *)a4,
+				 (uint32_t)a5));
+}
+
+/* Called as variadic functions, with what fits into five registers. */
+NATIVE(fn_printf)
+{
+	uint64_t values[] = { a2, a3, a4, a5 };
+	struct hook_half *half = context;
+
+	RETURN_ERROR(print_to(half, half->text, (const char *)a1, values, 4));
+}
+
+NATIVE(fn_fprintf)
+{
+	uint64_t values[] = { a3, a4, a5 };
+
+	RETURN_ERROR(print_to(context, (FILE *)a1, (const char *)a2, values, 3));
+}
+
+NATIVE(fn_sprintf)
+{
+	uint64_t values[] = { a3, a4, a5 };
+
+	RETURN_ERROR(hook_format(context, (char *)a1, INT32_MAX, (const char *)a2, values, 3));
+}
+
+NATIVE(fn_snprintf)
+{
+	uint64_t values[] = { a4, a5 };
+
+	RETURN_ERROR(hook_format(context, (char *)a1, a2, (const char *)a3, values, 2));
+}
+
+NATIVE(fn_puts)
+{
+	struct hook_half *half = context;
+	size_t size = strlen((const char *)a1);
+
+	RETURN_ERROR(fwrite((const char *)a1, 1, size, half->text) == size ? fputc('\n', half->text)
+									   : EOF);
+}
+
+NATIVE(fn_putchar)
+{
+	struct hook_half *half = context;
+
+	RETURN_ERROR(fputc((int)a1, half->text));
+}
+
+const struct hook_function hook_functions_text[] = {
+	{ "__printf_n", fn_printf_n },     { "__fprintf_n", fn_fprintf_n },
+	{ "__snprintf_n", fn_snprintf_n }, { "printf", fn_printf },
+	{ "fprintf", fn_fprintf },         { "sprintf", fn_sprintf },
+	{ "snprintf", fn_snprintf },       { "puts", fn_puts },
+	{ "putchar", fn_putchar },         { NULL, NULL },
+};
