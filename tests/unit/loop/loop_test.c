@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -493,16 +494,24 @@ static void close_ends_living_children(void **state)
 	assert_int_equal(loop_open((struct loop **)state, NULL), 0);
 }
 
-/* The command sees neither our handlers' ignored signals, nor our mask, nor our file limit. */
+static uint64_t mask_of(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+
+	assert_non_null(line);
+	return strtoull(line + strlen(name), NULL, 16);
+}
+
+/* The command sees neither our dispositions, nor our mask, nor our file limit. */
 static void child_gets_the_world_as_it_was(void **state)
 {
+	const uint64_t pipe_bit = 1ULL << (SIGPIPE - 1), alarm_bit = 1ULL << (SIGALRM - 1);
 	struct loop *loop = *state;
 	struct seen seen = { .loop = loop, .stop_after = 1 };
-	struct rlimit files, lower;
 	CLEANUP(buf_deinit)
 	struct buf out = { 0 };
+	struct rlimit files, lower;
 	struct loop_child *child;
-	char expected[32];
 	sigset_t mask;
 	int ends[2];
 
@@ -522,10 +531,9 @@ static void child_gets_the_world_as_it_was(void **state)
 	assert_int_equal(loop_child_release(child, NULL), 0);
 	assert_int_equal(loop_run(loop), 0);
 	assert_int_equal(buf_read_fd(&out, ends[0]), 0);
-	snprintf(expected, sizeof(expected), "%llu\n", (unsigned long long)files.rlim_cur);
-	assert_memory_equal(out.data, expected, strlen(expected));
-	assert_non_null(strstr(out.data, "SigBlk:\t0000000000000000"));
-	assert_non_null(strstr(out.data, "SigIgn:\t0000000000000000"));
+	assert_int_equal(strtoull(out.data, NULL, 10), files.rlim_cur);
+	assert_int_equal(mask_of(out.data, "SigBlk:") & alarm_bit, 0);
+	assert_int_equal(mask_of(out.data, "SigIgn:") & pipe_bit, 0);
 	close(ends[0]);
 }
 
