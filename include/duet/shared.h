@@ -56,8 +56,14 @@ struct duet_cpu_last {
 /* One thread's stack of open calls (the value of a CALLS() map). */
 struct duet_call {
 	__duet_u64 ip;
-	__duet_u64 entered_ns;
+	__duet_s64 state; /* 0, or the -errno with which the counters could not be read on entry */
 	struct pmu_sum at[2];
+};
+
+struct duet_calls {
+	__duet_u32 depth; /* open calls; those beyond DUET_CALL_DEPTH are counted only */
+	__duet_u32 unused;
+	struct duet_call call[DUET_CALL_DEPTH];
 };
 
 /* Counted by call_enter/call_leave, one per CALLS(): entered = left + in flight + unmatched. */
@@ -67,9 +73,37 @@ struct duet_call_stats {
 	__duet_u64 too_deep;  /* entries beyond DUET_CALL_DEPTH: counted, not measured */
 	__duet_u64 no_entry;  /* returns without an open call (it was entered before we attached) */
 	__duet_u64 no_value;  /* returns for which no delta could be made */
+	__duet_u64 unmatched; /* open calls given up: call_leave_ip() found an outer one, or no memory */
 };
 
 #define DUET_CALIBRATION_SAMPLES 256 /* raw deltas kept while calibrating */
+
+/* Raw deltas of call_leave() in the order they came, written only while __duet_calibrating is set
+ * (global variable __duet_calibration). n keeps counting when raw[] is full. */
+struct duet_calibration {
+	__duet_u64 n;
+	struct duet_raw_delta {
+		__duet_s64 count;
+		__duet_u32 slot; /* the PMU's NAME_slot */
+		__duet_u32 unused;
+	} raw[DUET_CALIBRATION_SAMPLES];
+};
+
+/* What the kernel half could not do, by map: records of varying size, one behind the other, in the
+ * data section ".data.duet" (absent when the script has no such place). Several records may carry
+ * the same name: one per place in the source. */
+enum duet_failure_kind {
+	DUET_FAILURE_FULL, /* map_at(): the map was full */
+	DUET_FAILURE_RING, /* bpf_ringbuf_reserve/output: no room */
+};
+struct duet_failure {
+	__duet_u64 failed;
+	__duet_u32 kind; /* enum duet_failure_kind */
+	__duet_u32 size; /* bytes of the name that follows: the map as the source wrote it ("&by_proc"),
+			  * NUL-padded to a multiple of 8 */
+};
+
+#define DUET_CPU_SET_WORDS 16 /* 64 CPUs each, for -C */
 
 /* Why the run ends (struct duet_exit.reason). */
 enum duet_reason {

@@ -65,7 +65,8 @@ struct vm_options {
 	uint32_t stack_bytes; /* all frames together; 0: 1 MiB */
 	uint32_t call_depth;  /* 0: 256 frames; deeper recursion is a fault */
 	uint32_t frame_bytes; /* stack of one function as the compiler was told; 0: found by the validator, at least 512 */
-	uint64_t instruction_budget; /* 0: none */
+	uint64_t instruction_budget; /* of each outermost vm_call(), 0: none */
+	bool callx_by_number;	     /* callx to a value below nnatives calls that native */
 };
 
 enum vm_fault_kind {
@@ -93,6 +94,8 @@ struct vm_fault {
 	char text[160];     /* of vm_raise() */
 	uint32_t ntrace;    /* innermost first */
 	struct { uint32_t function, insn; } trace[VM_TRACE_MAX];
+	bool write; /* a fault signal's access was a write */
+	bool torn;  /* foreign C functions between nested vm_call()s were left without returning */
 };
 
 /*

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What one call cost its own thread. Part of duet.h, kernel half.
+ *
+ *	PMU(misses, "cache-misses");
+ *	CALLS(calls, 10240);
+ *	SEC("kprobe/vfs_read") int BPF_KPROBE(enter)
+ *	{
+ *		return call_enter(&calls, &misses, PT_REGS_IP(ctx)), 0;
+ *	}
+ *	SEC("kretprobe/vfs_read") int BPF_KRETPROBE(leave)
+ *	{
+ *		struct pmu_sum d;
+ *		if (call_leave(&calls, &misses, &d) == 0)
+ *			...
+ *	}
+ *
+ * The counters are the task's: duet's own sched_switch program adds what each thread ran to its
+ * total, so that sleep, preemption and migration inside the call drop out. The cost of the probes
+ * themselves is measured before the run and subtracted; a delta may come out negative and is never
+ * clamped. Calls may nest and recurse up to DUET_CALL_DEPTH.
+ *
+ * The arguments are written `&NAME`: the macros find NAME's companions by name.
+ */
+#pragma once
+
+/* Companions of every CALLS(), one each per object. */
+struct __duet_task_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct duet_task_totals);
+};
+struct __duet_cpu_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct duet_cpu_last);
+};
+extern struct __duet_task_map __duet_task SEC(".maps");
+extern struct __duet_cpu_map __duet_cpu SEC(".maps");
+extern struct duet_calibration __duet_calibration;
+/* Set by duet before load in the instance that it calibrates with. */
+const volatile __u32 __duet_calibrating __weak = 0;
+
+/*
+ * CALLS(name, n): where call_enter() keeps the open calls of each thread. @n is what it is in a
+ * HASH(), the number of threads expected; storage is per thread, so it is not a limit. Declares
+ *   NAME		task storage of struct duet_calls
+ *   NAME_stats		struct duet_call_stats, a global variable that both halves may read
+ *   NAME_overhead	what the probe pair itself costs per PMU slot, set by duet before load
+ */
+#define CALLS(name, n)                                                                             \
+	_Static_assert((n) > 0, "CALLS: the number of threads is positive");                       \
+	struct __duet_task_map __duet_task __weak SEC(".maps");                                    \
+	struct __duet_cpu_map __duet_cpu __weak SEC(".maps");                                      \
+	struct duet_calibration __duet_calibration __weak;                                         \
+	const volatile __s64 name##_overhead[DUET_PMU_MAX] = { 0 };                                \
+	struct duet_call_stats name##_stats;                                                       \
+	TASK(name, struct duet_calls)
+
+/*
+ * The current thread's total of one counter. A program in a preemptible context (uprobe) may lose
+ * the CPU between the reads: `switches` tells, and it is tried again.
+ */
+static __always_inline long __duet_total(struct duet_task_totals *totals, void *pmu, __u32 slot,
+					 struct pmu_sum *out)
+{
+	struct duet_cpu_last *cpu;
+	struct pmu_sum now;
+	__u64 switches;
+	__u32 zero = 0;
+	long error;
+	int i;
+
+	slot &= DUET_PMU_MAX - 1;
+	cpu = bpf_map_lookup_elem(&__duet_cpu, &zero);
+	if (!cpu || !cpu->valid)
+		return -EAGAIN;
+#pragma clang loop unroll(disable)
+	for (i = 0; i < 4; i++) {
+		switches = *(volatile __u64 *)&totals->switches;
+		error = pmu_read(pmu, &now);
+		if (error)
+			return error;
+		out->count = totals->total[slot].count + now.count - cpu->last[slot].count;
+		out->enabled = totals->total[slot].enabled + now.enabled - cpu->last[slot].enabled;
+		out->running = totals->total[slot].running + now.running - cpu->last[slot].running;
+		barrier();
+		if (*(volatile __u64 *)&totals->switches == switches)
+			return 0;
+	}
+	return -EBUSY;
+}
+
+static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats, __u64 ip,
+					      void *pmu_a, __u32 slot_a, void *pmu_b, __u32 slot_b)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct duet_task_totals *totals;
+	struct duet_calls *open;
+	struct duet_call *call;
+	__u32 depth;
+	long error;
+
+	__sync_fetch_and_add(&stats->entered, 1);
+	open = bpf_task_storage_get(calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!open) {
+		__sync_fetch_and_add(&stats->unmatched, 1);
+		return -ENOMEM;
+	}
+	depth = open->depth;
+	open->depth = depth + 1;
+	if (depth >= DUET_CALL_DEPTH) {
+		__sync_fetch_and_add(&stats->too_deep, 1);
+		return -E2BIG;
+	}
+	call = &open->call[depth];
+	call->ip = ip;
+	totals = bpf_task_storage_get(&__duet_task, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!totals) {
+		call->state = -ENOMEM;
+		return -ENOMEM;
+	}
+	error = __duet_total(totals, pmu_a, slot_a, &call->at[0]);
+	if (!error && pmu_b)
+		error = __duet_total(totals, pmu_b, slot_b, &call->at[1]);
+	call->state = error;
+	return error;
+}
+
+/* One counter of a call that ends: delta = now - at entry - overhead. */
+static __always_inline long __duet_call_delta(struct duet_task_totals *totals, void *pmu, __u32 slot,
+					      const volatile __s64 *overhead,
+					      const struct pmu_sum *entry, struct pmu_sum *delta)
+{
+	struct pmu_sum now;
+	long error;
+
+	slot &= DUET_PMU_MAX - 1;
+	error = __duet_total(totals, pmu, slot, &now);
+	if (error)
+		return error;
+	if (now.running == entry->running)
+		return -ENODATA;
+	pmu_sub(delta, &now, entry);
+	if (__duet_calibrating) {
+		__u64 i = __sync_fetch_and_add(&__duet_calibration.n, 1);
+
+		if (i < DUET_CALIBRATION_SAMPLES) {
+			__duet_calibration.raw[i].count = delta->count;
+			__duet_calibration.raw[i].slot = slot;
+		}
+	}
+	delta->count -= overhead[slot];
+	return 0;
+}
+
+static __always_inline void __duet_sum_clear(struct pmu_sum *sum)
+{
+	sum->count = 0;
+	sum->enabled = 0;
+	sum->running = 0;
+}
+
+/* The depth at which the innermost open call of @ip lies, or -1. */
+static __always_inline int __duet_call_find(const struct duet_calls *open, __u32 depth, __u64 ip)
+{
+	int i;
+
+#pragma clang loop unroll(disable)
+	for (i = DUET_CALL_DEPTH - 1; i >= 0; i--)
+		if (i < (int)depth && open->call[i].ip == ip)
+			return i;
+	return -1;
+}
+
+static __always_inline long __duet_call_leave(void *calls, struct duet_call_stats *stats,
+					      const volatile __s64 *overhead, __u64 ip, void *pmu_a,
+					      __u32 slot_a, struct pmu_sum *delta_a, void *pmu_b,
+					      __u32 slot_b, struct pmu_sum *delta_b)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct duet_task_totals *totals;
+	struct duet_calls *open;
+	struct duet_call *call;
+	__u32 depth;
+	long error;
+
+	__duet_sum_clear(delta_a);
+	if (pmu_b)
+		__duet_sum_clear(delta_b);
+	open = bpf_task_storage_get(calls, task, 0, 0);
+	if (!open || !open->depth) {
+		__sync_fetch_and_add(&stats->no_entry, 1);
+		return -ENOENT;
+	}
+	depth = open->depth - 1;
+	if (ip && depth < DUET_CALL_DEPTH && open->call[depth].ip != ip) {
+		int found = __duet_call_find(open, depth, ip);
+
+		if (found < 0) {
+			__sync_fetch_and_add(&stats->no_entry, 1);
+			return -ENOENT;
+		}
+		__sync_fetch_and_add(&stats->unmatched, depth - found);
+		depth = found;
+	}
+	open->depth = depth;
+	__sync_fetch_and_add(&stats->left, 1);
+	if (depth >= DUET_CALL_DEPTH)
+		return -E2BIG;
+	call = &open->call[depth];
+	error = call->state;
+	if (!error) {
+		totals = bpf_task_storage_get(&__duet_task, task, 0, 0);
+		error = !totals ? -ENOMEM :
+				  __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0], delta_a);
+		if (!error && pmu_b)
+			error = __duet_call_delta(totals, pmu_b, slot_b, overhead, &call->at[1],
+						  delta_b);
+	}
+	if (error)
+		__sync_fetch_and_add(&stats->no_value, 1);
+	return error;
+}
+
+/*
+ * call_enter(&calls, &pmu, ip): the current thread enters a function; @ip tells functions apart
+ * (PT_REGS_IP(ctx), bpf_get_func_ip(ctx), or any number but 0).
+ * 0; -E2BIG: more than DUET_CALL_DEPTH open; -ENOMEM; -EAGAIN and -ENOENT: no counter on this CPU.
+ * A failed call is still open: its call_leave() tells the error and the outer calls stay right.
+ */
+#define call_enter(calls, pmu, ip)                                                                 \
+	({                                                                                         \
+		__u64 __ip = (ip);                                                                 \
+		barrier_var(__ip);                                                                 \
+		__duet_call_enter(calls, calls##_stats, __ip, pmu, *pmu##_slot, NULL, 0);          \
+	})
+/* call_enter2(&calls, &pmu_a, &pmu_b, ip): the same with two counters, read one after the other. */
+#define call_enter2(calls, pmu_a, pmu_b, ip)                                                       \
+	({                                                                                         \
+		__u64 __ip = (ip);                                                                 \
+		barrier_var(__ip);                                                                 \
+		__duet_call_enter(calls, calls##_stats, __ip, pmu_a, *pmu_a##_slot, pmu_b,         \
+				  *pmu_b##_slot);                                                  \
+	})
+
+/*
+ * call_leave(&calls, &pmu, &delta): the innermost open call of the current thread ends; *delta is
+ * what it cost, nested calls included.
+ * 0; -ENOENT: no open call (entered before the probes were attached); -ENODATA: the event did not
+ * run meanwhile (multiplexed); -E2BIG, -ENOMEM, -EAGAIN: as call_enter() said. *delta is all zero
+ * (not counted) unless 0 is returned.
+ */
+#define call_leave(calls, pmu, delta) call_leave_ip(calls, pmu, 0, delta)
+/* call_leave_ip(&calls, &pmu, ip, &delta): ends the innermost open call of function @ip; open calls
+ * inside it are given up: their return was missed (longjmp, tail call). For several functions. */
+#define call_leave_ip(calls, pmu, ip, delta)                                                       \
+	({                                                                                         \
+		__u64 __ip = (ip);                                                                 \
+		__duet_call_leave(calls, calls##_stats, *calls##_overhead, __ip, pmu, *pmu##_slot, \
+				  delta, NULL, 0, NULL);                                           \
+	})
+/* call_leave2(&calls, &pmu_a, &pmu_b, &delta_a, &delta_b): the same with two counters; both deltas
+ * are valid or none is. */
+#define call_leave2(calls, pmu_a, pmu_b, delta_a, delta_b)                                         \
+	__duet_call_leave(calls, calls##_stats, *calls##_overhead, 0, pmu_a, *pmu_a##_slot,        \
+			  delta_a, pmu_b, *pmu_b##_slot, delta_b)

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+#include <duet/libc.h>
+#define dirent libc_dirent

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+#include <duet/libc.h>
+/* printf and kin. */
+#include <duet/print.h>
