@@ -18,9 +18,17 @@ struct vm;
 /* How a value travels between BPF registers and a C function. */
 enum vm_class {
 	VM_VOID,
-	VM_U8, VM_S8, VM_U16, VM_S16, VM_U32, VM_S32, VM_U64, VM_S64, /* extended as named */
+	VM_U8,
+	VM_S8,
+	VM_U16,
+	VM_S16,
+	VM_U32,
+	VM_S32,
+	VM_U64,
+	VM_S64, /* extended as named */
 	VM_POINTER,
-	VM_FLOAT, VM_DOUBLE, /* IEEE bits in a BPF register, FP register in C */
+	VM_FLOAT,
+	VM_DOUBLE, /* IEEE bits in a BPF register, FP register in C */
 };
 
 #define VM_MAX_ARGUMENTS 5
@@ -60,40 +68,43 @@ struct vm_image {
 };
 
 struct vm_options {
-	size_t size;	      /* sizeof(struct vm_options) */
-	void *context;	      /* handed to natives that ask for it */
+	size_t size;          /* sizeof(struct vm_options) */
+	void *context;        /* handed to natives that ask for it */
 	uint32_t stack_bytes; /* all frames together; 0: 1 MiB */
 	uint32_t call_depth;  /* 0: 256 frames; deeper recursion is a fault */
-	uint32_t frame_bytes; /* stack of one function as the compiler was told; 0: found by the validator, at least 512 */
+	uint32_t
+		frame_bytes; /* stack of one function as the compiler was told; 0: found by the validator, at least 512 */
 	uint64_t instruction_budget; /* of each outermost vm_call(), 0: none */
-	bool callx_by_number;	     /* callx to a value below nnatives calls that native */
+	bool callx_by_number;        /* callx to a value below nnatives calls that native */
 };
 
 enum vm_fault_kind {
 	VM_FAULT_NONE,
-	VM_FAULT_READ,	      /* of size bytes at address */
+	VM_FAULT_READ, /* of size bytes at address */
 	VM_FAULT_WRITE,
 	VM_FAULT_EXECUTE,     /* callx to something that is no function */
-	VM_FAULT_STACK,	      /* recursion too deep, or stack used up */
+	VM_FAULT_STACK,       /* recursion too deep, or stack used up */
 	VM_FAULT_NATIVE,      /* a fault signal inside the C function `native` */
 	VM_FAULT_INTERRUPTED, /* vm_interrupt() */
 	VM_FAULT_BUDGET,
-	VM_FAULT_ABORT,       /* vm_raise() from a native */
+	VM_FAULT_ABORT, /* vm_raise() from a native */
 };
 
 #define VM_TRACE_MAX 32
 
 struct vm_fault {
 	enum vm_fault_kind kind;
-	uint32_t insn;	    /* index in vm_image.code */
+	uint32_t insn; /* index in vm_image.code */
 	uint64_t address;
-	uint32_t size;	    /* bytes accessed; 0: unknown */
+	uint32_t size;      /* bytes accessed; 0: unknown */
 	const char *native; /* C function that was running, or NULL */
-	bool foreign;	    /* it was foreign code */
-	int signal;	    /* SIGSEGV, SIGBUS ...; 0: none */
+	bool foreign;       /* it was foreign code */
+	int signal;         /* SIGSEGV, SIGBUS ...; 0: none */
 	char text[160];     /* of vm_raise() */
 	uint32_t ntrace;    /* innermost first */
-	struct { uint32_t function, insn; } trace[VM_TRACE_MAX];
+	struct {
+		uint32_t function, insn;
+	} trace[VM_TRACE_MAX];
 	bool write; /* a fault signal's access was a write */
 	bool torn;  /* foreign C functions between nested vm_call()s were left without returning */
 };

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <duet/vm.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vm/vm_internal.h"
+
+#define DEFAULT_STACK (1u << 20)
+#define DEFAULT_DEPTH 256
+
+static void take_options(struct vm *vm, const struct vm_options *options)
+{
+	struct vm_options *ours = &vm->options;
+
+	if (options)
+		memcpy(ours, options,
+		       options->size < sizeof(*ours) ? options->size : sizeof(*ours));
+	ours->size = sizeof(*ours);
+	if (!ours->stack_bytes)
+		ours->stack_bytes = DEFAULT_STACK;
+	if (!ours->call_depth)
+		ours->call_depth = DEFAULT_DEPTH;
+	vm->context = ours->context;
+	vm->call_by_number = ours->callx_by_number;
+}
+
+static int by_first(const void *a, const void *b, void *data)
+{
+	const struct vm_code *functions = data;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	if (functions[i].first != functions[k].first)
+		return functions[i].first < functions[k].first ? -1 : 1;
+	return i < k ? -1 : i > k;
+}
+
+static int take_functions(struct vm *vm, const struct vm_image *image, struct err *err)
+{
+	vm->functions = calloc(image->nfunctions, sizeof(*vm->functions));
+	vm->order = calloc(image->nfunctions, sizeof(*vm->order));
+	if (!vm->functions || !vm->order)
+		return err_nomem(err);
+	vm->nfunctions = image->nfunctions;
+	for (uint32_t i = 0; i < vm->nfunctions; i++) {
+		vm->functions[i].first = image->functions[i].first;
+		vm->functions[i].count = image->functions[i].count;
+		vm->functions[i].vm = vm;
+		vm->functions[i].index = i;
+		vm->order[i] = i;
+		if (image->functions[i].first >= image->ncode)
+			return err_set(err, -EINVAL, "function %s: starts past the end of the code",
+				       image->functions[i].name);
+	}
+	qsort_r(vm->order, vm->nfunctions, sizeof(*vm->order), by_first, vm->functions);
+	/* Two names of one function share its code. */
+	for (uint32_t i = 0; i < vm->nfunctions; i++) {
+		const struct vm_code *code = &vm->functions[vm->order[i]], *last;
+
+		last = vm->nordered ? &vm->functions[vm->order[vm->nordered - 1]] : NULL;
+		if (last && last->first == code->first && last->count == code->count)
+			continue;
+		vm->order[vm->nordered++] = vm->order[i];
+	}
+	return 0;
+}
+
+/* All frames of BPF functions, between two guard pages. */
+static int make_stack(struct vm *vm, struct err *err)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t size = (vm->options.stack_bytes + page - 1) & ~(page - 1);
+	uint8_t *map;
+
+	map = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		   -1, 0);
+	if (map == MAP_FAILED)
+		return err_nomem(err);
+	vm->stack_map = map;
+	vm->stack_map_size = size + 2 * page;
+	if (mprotect(map + page, size, PROT_READ | PROT_WRITE))
+		return err_nomem(err);
+	vm->stack_low = (uintptr_t)map + page;
+	vm->stack_top = vm->stack_low + size;
+	vm->frames = calloc(vm->options.call_depth, sizeof(*vm->frames));
+	if (!vm->frames)
+		return err_nomem(err);
+	vm->frame = vm->frames;
+	vm->frame_limit = vm->frames + vm->options.call_depth;
+	return 0;
+}
+
+static int vm_init(struct vm *vm, const struct vm_image *image, const struct vm_options *options,
+		   uint32_t *bad_insn, struct err *err)
+{
+	int rc;
+
+	take_options(vm, options);
+	vm->engine = &vm_interpreter;
+	if (!image->ncode || !image->nfunctions)
+		return err_set(err, -EINVAL, "no code");
+	if (image->ncode > VM_MAX_CODE)
+		return err_set(err, -EINVAL, "%zu instructions are too many: at most %d",
+			       image->ncode, VM_MAX_CODE);
+	rc = take_functions(vm, image, err);
+	rc = rc ? rc : vm_validate(vm, image, bad_insn, err);
+	rc = rc ? rc : native_prepare(vm, image, err);
+	rc = rc ? rc : closure_prepare(vm, err);
+	rc = rc ? rc : make_stack(vm, err);
+	rc = rc ? rc : vm_decode(vm, image, err);
+	return rc ? rc : vm->engine->prepare(vm, err);
+}
+
+static void vm_free(struct vm *vm)
+{
+	closure_release(vm);
+	if (vm->stack_map)
+		munmap(vm->stack_map, vm->stack_map_size);
+	free(vm->frames);
+	free(vm->ops);
+	free(vm->natives);
+	free(vm->order);
+	free(vm->functions);
+	free(vm);
+}
+
+int vm_create(const struct vm_image *image, const struct vm_options *options, struct vm **ret,
+	      char *message, size_t message_size, uint32_t *bad_insn)
+{
+	struct err err = { 0 };
+	struct vm *vm;
+	int rc;
+
+	if (message && message_size)
+		message[0] = '\0';
+	vm = calloc(1, sizeof(*vm));
+	rc = vm ? fault_handlers_get(&err) : err_nomem(&err);
+	if (!rc) {
+		rc = vm_init(vm, image, options, bad_insn, &err);
+		if (rc)
+			fault_handlers_put();
+	}
+	if (!rc) {
+		*ret = vm;
+		return 0;
+	}
+	if (message)
+		snprintf(message, message_size, "%s", err.text);
+	if (vm)
+		vm_free(vm);
+	return rc;
+}
+
+void vm_destroy(struct vm *vm)
+{
+	if (!vm)
+		return;
+	fault_handlers_put();
+	vm_free(vm);
+}
+
+/* Pushes the frame that ends the engine's run, and runs. */
+static uint64_t enter(struct vm *vm, struct vm_activation *activation, uint32_t function,
+		      const uint64_t *args, uint64_t stack)
+{
+	const struct vm_code *code = &vm->functions[function];
+	uint64_t result;
+
+	if (vm->frame == vm->frame_limit || stack < vm->stack_low + code->frame)
+		fault_raise(vm, VM_FAULT_STACK);
+	vm->frame->return_to = &vm->stop;
+	vm->frame->saved[0] = (uintptr_t)activation->pc;
+	vm->frame++;
+	result = vm->engine->run(vm, &vm->ops[code->first_op], args, stack);
+	vm->pc = activation->pc;
+	vm->registers = activation->registers;
+	fault_set_running(activation->outer);
+	return result;
+}
+
+static void activate(struct vm_activation *activation, struct vm *vm)
+{
+	activation->vm = vm;
+	activation->outer = fault_running();
+	activation->pc = vm->pc;
+	activation->registers = vm->registers;
+	fault_set_running(activation);
+}
+
+static bool runs_here(const struct vm *vm)
+{
+	for (const struct vm_activation *a = fault_running(); a; a = a->outer)
+		if (a->vm == vm)
+			return true;
+	return false;
+}
+
+/* Uses the stack below the frame of the function that called the C function that calls us. */
+uint64_t vm_call_nested(struct vm *vm, uint32_t function, const uint64_t *args)
+{
+	struct vm_activation activation;
+	uint64_t result = 0;
+	uint32_t caller, insn;
+
+	if (!atomic_load(&vm->base)) { /* C code calls while no vm_call() runs */
+		vm_call(vm, function, args, VM_MAX_ARGUMENTS, &result, NULL);
+		return result;
+	}
+	if (!runs_here(vm)) /* it runs in another thread: there is nobody to tell */
+		return 0;
+	activate(&activation, vm);
+	vm_locate(vm, vm->pc, &caller, &insn);
+	return enter(vm, &activation, function, args,
+		     vm->registers[ISA_FRAME] - vm->functions[caller].frame);
+}
+
+/* A fault lands here by siglongjmp: what it needs is in @base, whose address did not change. */
+static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args, uint64_t *result)
+{
+	struct vm_base base;
+	uint64_t value;
+
+	if (sigsetjmp(base.jump, 0)) {
+		vm->pc = NULL;
+		vm->registers = NULL;
+		vm->frame = vm->frames;
+		vm->target = 0;
+		fault_set_running(base.activation.outer);
+		atomic_store(&vm->base, NULL);
+		return -EFAULT;
+	}
+	activate(&base.activation, vm);
+	atomic_store(&vm->base, &base);
+	value = enter(vm, &base.activation, function, args, vm->stack_top);
+	atomic_store_explicit(&vm->base, NULL, memory_order_release);
+	if (result)
+		*result = value;
+	return 0;
+}
+
+int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs, uint64_t *result,
+	    struct vm_fault *fault)
+{
+	int stale = VM_INTERRUPT_RUNNING;
+	uint64_t all[VM_MAX_ARGUMENTS] = { 0 };
+	uint64_t value;
+	int rc;
+
+	if (function >= vm->nfunctions || nargs > VM_MAX_ARGUMENTS)
+		return -EINVAL;
+	for (size_t i = 0; i < nargs; i++)
+		all[i] = args[i];
+	if (atomic_load_explicit(&vm->base, memory_order_relaxed)) {
+		value = vm_call_nested(vm, function, all);
+		if (result)
+			*result = value;
+		return 0;
+	}
+	rc = fault_thread_prepare();
+	if (rc)
+		return rc;
+	/* An interrupt that came too late for the last call is not meant for this one. */
+	if (atomic_load_explicit(&vm->interrupt, memory_order_relaxed) == stale)
+		atomic_compare_exchange_strong(&vm->interrupt, &stale, VM_INTERRUPT_NONE);
+	vm->budget = vm->options.instruction_budget;
+	rc = call_outermost(vm, function, all, result);
+	if (rc && fault)
+		*fault = vm->fault;
+	return rc;
+}
+
+void vm_interrupt(struct vm *vm, bool sticky)
+{
+	int none = VM_INTERRUPT_NONE;
+
+	if (sticky)
+		atomic_store(&vm->interrupt, VM_INTERRUPT_STICKY);
+	else if (atomic_load(&vm->base))
+		atomic_compare_exchange_strong(&vm->interrupt, &none, VM_INTERRUPT_RUNNING);
+	else
+		return;
+	vm->engine->interrupt(vm);
+}
+
+void vm_raise(struct vm *vm, const char *text)
+{
+	snprintf(vm->fault.text, sizeof(vm->fault.text), "%s", text);
+	fault_raise(vm, VM_FAULT_ABORT);
+}
