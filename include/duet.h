@@ -62,14 +62,14 @@ static const char __duet_arch[] SEC(".duet.arch") = "arm64";
  * Meaning travels in typedef names: print_map() and table() show a field of such a type as what
  * it is. (Attributes on integers do not survive every compiler; typedef names do.)
  */
-typedef __u64 duet_ns;	   /* nanoseconds: 1.5 ms */
+typedef __u64 duet_ns;     /* nanoseconds: 1.5 ms */
 typedef __u64 duet_bytes;  /* 12.3 MiB */
 typedef __u64 duet_cgroup; /* bpf_get_current_cgroup_id(): the cgroup's path */
 typedef __u64 duet_kaddr;  /* kernel address: function+offset */
 typedef __s32 duet_kstack; /* bpf_get_stackid(): kernel stack in a STACKS() map */
 typedef __s32 duet_ustack; /* the same with BPF_F_USER_STACK */
-typedef __u32 duet_pid;	   /* thread group id: number and name of the process */
-typedef __u32 duet_cpu;	   /* CPU number */
+typedef __u32 duet_pid;    /* thread group id: number and name of the process */
+typedef __u32 duet_cpu;    /* CPU number */
 
 /*
  * Signed division, which BPF has only from instruction set v4 on (clang-14 crashes on `/` and `%`

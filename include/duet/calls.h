@@ -50,13 +50,13 @@ const volatile __u32 __duet_calibrating __weak = 0;
  *   NAME_stats		struct duet_call_stats, a global variable that both halves may read
  *   NAME_overhead	what the probe pair itself costs per PMU slot, set by duet before load
  */
-#define CALLS(name, n)                                                                             \
-	_Static_assert((n) > 0, "CALLS: the number of threads is positive");                       \
-	struct __duet_task_map __duet_task __weak SEC(".maps");                                    \
-	struct __duet_cpu_map __duet_cpu __weak SEC(".maps");                                      \
-	struct duet_calibration __duet_calibration __weak;                                         \
-	const volatile __s64 name##_overhead[DUET_PMU_MAX] = { 0 };                                \
-	struct duet_call_stats name##_stats;                                                       \
+#define CALLS(name, n)                                                       \
+	_Static_assert((n) > 0, "CALLS: the number of threads is positive"); \
+	struct __duet_task_map __duet_task __weak SEC(".maps");              \
+	struct __duet_cpu_map __duet_cpu __weak SEC(".maps");                \
+	struct duet_calibration __duet_calibration __weak;                   \
+	const volatile __s64 name##_overhead[DUET_PMU_MAX] = { 0 };          \
+	struct duet_call_stats name##_stats;                                 \
 	TASK(name, struct duet_calls)
 
 /*
@@ -93,6 +93,13 @@ static __always_inline long __duet_total(struct duet_task_totals *totals, void *
 	return -EBUSY;
 }
 
+/* The verifier must see the bound on the very register that is used: hence the barrier. */
+static __always_inline struct duet_call *__duet_call_at(struct duet_calls *open, __u32 depth)
+{
+	barrier_var(depth);
+	return &open->call[depth & (DUET_CALL_DEPTH - 1)];
+}
+
 static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats, __u64 ip,
 					      void *pmu_a, __u32 slot_a, void *pmu_b, __u32 slot_b)
 {
@@ -115,7 +122,7 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 		__sync_fetch_and_add(&stats->too_deep, 1);
 		return -E2BIG;
 	}
-	call = &open->call[depth];
+	call = __duet_call_at(open, depth);
 	call->ip = ip;
 	totals = bpf_task_storage_get(&__duet_task, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!totals) {
@@ -130,8 +137,8 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 }
 
 /* One counter of a call that ends: delta = now - at entry - overhead. */
-static __always_inline long __duet_call_delta(struct duet_task_totals *totals, void *pmu, __u32 slot,
-					      const volatile __s64 *overhead,
+static __always_inline long __duet_call_delta(struct duet_task_totals *totals, void *pmu,
+					      __u32 slot, const volatile __s64 *overhead,
 					      const struct pmu_sum *entry, struct pmu_sum *delta)
 {
 	struct pmu_sum now;
@@ -196,7 +203,7 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 		return -ENOENT;
 	}
 	depth = open->depth - 1;
-	if (ip && depth < DUET_CALL_DEPTH && open->call[depth].ip != ip) {
+	if (ip && depth < DUET_CALL_DEPTH && __duet_call_at(open, depth)->ip != ip) {
 		int found = __duet_call_find(open, depth, ip);
 
 		if (found < 0) {
@@ -210,12 +217,13 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 	__sync_fetch_and_add(&stats->left, 1);
 	if (depth >= DUET_CALL_DEPTH)
 		return -E2BIG;
-	call = &open->call[depth];
+	call = __duet_call_at(open, depth);
 	error = call->state;
 	if (!error) {
 		totals = bpf_task_storage_get(&__duet_task, task, 0, 0);
-		error = !totals ? -ENOMEM :
-				  __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0], delta_a);
+		error = !totals ? -ENOMEM
+				: __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0],
+						    delta_a);
 		if (!error && pmu_b)
 			error = __duet_call_delta(totals, pmu_b, slot_b, overhead, &call->at[1],
 						  delta_b);
@@ -231,19 +239,19 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
  * 0; -E2BIG: more than DUET_CALL_DEPTH open; -ENOMEM; -EAGAIN and -ENOENT: no counter on this CPU.
  * A failed call is still open: its call_leave() tells the error and the outer calls stay right.
  */
-#define call_enter(calls, pmu, ip)                                                                 \
-	({                                                                                         \
-		__u64 __ip = (ip);                                                                 \
-		barrier_var(__ip);                                                                 \
-		__duet_call_enter(calls, calls##_stats, __ip, pmu, *pmu##_slot, NULL, 0);          \
+#define call_enter(calls, pmu, ip)                                                        \
+	({                                                                                \
+		__u64 __ip = (ip);                                                        \
+		barrier_var(__ip);                                                        \
+		__duet_call_enter(calls, calls##_stats, __ip, pmu, *pmu##_slot, NULL, 0); \
 	})
 /* call_enter2(&calls, &pmu_a, &pmu_b, ip): the same with two counters, read one after the other. */
-#define call_enter2(calls, pmu_a, pmu_b, ip)                                                       \
-	({                                                                                         \
-		__u64 __ip = (ip);                                                                 \
-		barrier_var(__ip);                                                                 \
-		__duet_call_enter(calls, calls##_stats, __ip, pmu_a, *pmu_a##_slot, pmu_b,         \
-				  *pmu_b##_slot);                                                  \
+#define call_enter2(calls, pmu_a, pmu_b, ip)                                               \
+	({                                                                                 \
+		__u64 __ip = (ip);                                                         \
+		barrier_var(__ip);                                                         \
+		__duet_call_enter(calls, calls##_stats, __ip, pmu_a, *pmu_a##_slot, pmu_b, \
+				  *pmu_b##_slot);                                          \
 	})
 
 /*
@@ -264,6 +272,6 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 	})
 /* call_leave2(&calls, &pmu_a, &pmu_b, &delta_a, &delta_b): the same with two counters; both deltas
  * are valid or none is. */
-#define call_leave2(calls, pmu_a, pmu_b, delta_a, delta_b)                                         \
-	__duet_call_leave(calls, calls##_stats, *calls##_overhead, 0, pmu_a, *pmu_a##_slot,        \
+#define call_leave2(calls, pmu_a, pmu_b, delta_a, delta_b)                                  \
+	__duet_call_leave(calls, calls##_stats, *calls##_overhead, 0, pmu_a, *pmu_a##_slot, \
 			  delta_a, pmu_b, *pmu_b##_slot, delta_b)

@@ -25,15 +25,15 @@
  * default. Integers (not plain `const`: use const volatile) take numbers, durations (500us), sizes
  * (64k) and system-call names; char arrays take text, and `$VARIABLE` in a SEC() is that text.
  */
-#define ARG(variable, name, help)                                                                  \
-	static const char __duet_argument_##variable[] __DUET_NOTE("argument") =                   \
+#define ARG(variable, name, help)                                                \
+	static const char __duet_argument_##variable[] __DUET_NOTE("argument") = \
 		"a\0" #variable "\0" name "\0" help
-#define OPTION(variable, name, help)                                                               \
-	static const char __duet_argument_##variable[] __DUET_NOTE("argument") =                   \
+#define OPTION(variable, name, help)                                             \
+	static const char __duet_argument_##variable[] __DUET_NOTE("argument") = \
 		"o\0" #variable "\0" name "\0" help
 
 /* OPTIONAL(program): the kernel program is skipped, with a note, when its target is not there. */
-#define OPTIONAL(program)                                                                          \
+#define OPTIONAL(program) \
 	static const char __duet_optional_##program[] __DUET_NOTE("optional") = #program
 
 /* OPTIONS("--flight 5s"): command line options that the script starts with; the command line
@@ -47,6 +47,6 @@ struct duet_event {
 
 /* RECORD(name, "-e cycles -F 997 -g"): samples an event, with the options of `duet record`; @name
  * is for event_period(&name, ...) and SEC("user/sample/NAME"). */
-#define RECORD(name, options)                                                                      \
-	static const char __duet_record_##name[] __DUET_NOTE("record") = #name "\0" options;       \
+#define RECORD(name, options)                                                                \
+	static const char __duet_record_##name[] __DUET_NOTE("record") = #name "\0" options; \
 	const struct duet_event name = { #name }

@@ -116,8 +116,8 @@ struct libc_dirent {
 #define SHRT_MIN   (-32768)
 #define SHRT_MAX   32767
 #define USHRT_MAX  65535
-#define INT_MAX	   2147483647
-#define INT_MIN	   (-INT_MAX - 1)
+#define INT_MAX    2147483647
+#define INT_MIN    (-INT_MAX - 1)
 #define UINT_MAX   4294967295U
 #define LONG_MAX   9223372036854775807L
 #define LONG_MIN   (-LONG_MAX - 1)
@@ -138,19 +138,19 @@ struct libc_dirent {
 #define INT64_MAX  LLONG_MAX
 #define UINT64_MAX ULLONG_MAX
 #define SIZE_MAX   ULONG_MAX
-#define PRId64	   "lld"
-#define PRIu64	   "llu"
-#define PRIx64	   "llx"
+#define PRId64     "lld"
+#define PRIu64     "llu"
+#define PRIx64     "llx"
 #define PATH_MAX   4096
 
-#define EOF	     (-1)
-#define BUFSIZ	     8192
+#define EOF          (-1)
+#define BUFSIZ       8192
 #define SEEK_SET     0
 #define SEEK_CUR     1
 #define SEEK_END     2
-#define _IOFBF	     0
-#define _IOLBF	     1
-#define _IONBF	     2
+#define _IOFBF       0
+#define _IOLBF       1
+#define _IONBF       2
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
 #define RAND_MAX     2147483647
@@ -158,17 +158,17 @@ struct libc_dirent {
 #define STDIN_FILENO  0
 #define STDOUT_FILENO 1
 #define STDERR_FILENO 2
-#define R_OK	      4
-#define W_OK	      2
-#define X_OK	      1
-#define F_OK	      0
+#define R_OK          4
+#define W_OK          2
+#define X_OK          1
+#define F_OK          0
 #define O_RDONLY      0
 #define O_WRONLY      1
-#define O_RDWR	      2
-#define O_CREAT	      0100
-#define O_EXCL	      0200
+#define O_RDWR        2
+#define O_CREAT       0100
+#define O_EXCL        0200
 #define O_NOCTTY      0400
-#define O_TRUNC	      01000
+#define O_TRUNC       01000
 #define O_APPEND      02000
 #define O_NONBLOCK    04000
 #define O_CLOEXEC     02000000
@@ -179,22 +179,22 @@ struct libc_dirent {
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
 #endif
-#define S_IFMT	    0170000
-#define S_IFREG	    0100000
-#define S_IFDIR	    0040000
-#define S_ISREG(mode) (((mode) & S_IFMT) == S_IFREG)
-#define S_ISDIR(mode) (((mode) & S_IFMT) == S_IFDIR)
+#define S_IFMT        0170000
+#define S_IFREG       0100000
+#define S_IFDIR       0040000
+#define S_ISREG(mode) (((mode)&S_IFMT) == S_IFREG)
+#define S_ISDIR(mode) (((mode)&S_IFMT) == S_IFDIR)
 
-#define CLOCKS_PER_SEC		 1000000L
-#define CLOCK_REALTIME		 0
-#define CLOCK_MONOTONIC		 1
+#define CLOCKS_PER_SEC           1000000L
+#define CLOCK_REALTIME           0
+#define CLOCK_MONOTONIC          1
 #define CLOCK_PROCESS_CPUTIME_ID 2
-#define CLOCK_THREAD_CPUTIME_ID	 3
-#define CLOCK_MONOTONIC_RAW	 4
-#define CLOCK_BOOTTIME		 7
+#define CLOCK_THREAD_CPUTIME_ID  3
+#define CLOCK_MONOTONIC_RAW      4
+#define CLOCK_BOOTTIME           7
 
-#define SIGHUP	1
-#define SIGINT	2
+#define SIGHUP  1
+#define SIGINT  2
 #define SIGQUIT 3
 #define SIGKILL 9
 #define SIGUSR1 10
@@ -206,82 +206,82 @@ struct libc_dirent {
 #define SIGCONT 18
 #define SIGSTOP 19
 
-#define _SC_CLK_TCK	     2
-#define _SC_PAGESIZE	     30
+#define _SC_CLK_TCK          2
+#define _SC_PAGESIZE         30
 #define _SC_NPROCESSORS_CONF 83
 #define _SC_NPROCESSORS_ONLN 84
-#define _SC_PHYS_PAGES	     85
+#define _SC_PHYS_PAGES       85
 
-#define M_E	 2.7182818284590452354
-#define M_LOG2E	 1.4426950408889634074
-#define M_LN2	 0.69314718055994530942
-#define M_LN10	 2.30258509299404568402
-#define M_PI	 3.14159265358979323846
-#define M_SQRT2	 1.41421356237309504880
+#define M_E      2.7182818284590452354
+#define M_LOG2E  1.4426950408889634074
+#define M_LN2    0.69314718055994530942
+#define M_LN10   2.30258509299404568402
+#define M_PI     3.14159265358979323846
+#define M_SQRT2  1.41421356237309504880
 #define HUGE_VAL (__builtin_huge_val())
 #define INFINITY (__builtin_inff())
-#define NAN	 (__builtin_nanf(""))
+#define NAN      (__builtin_nanf(""))
 
-#define EPERM 1
-#define ENOENT 2
-#define ESRCH 3
-#define EINTR 4
-#define EIO 5
-#define ENXIO 6
-#define E2BIG 7
-#define ENOEXEC 8
-#define EBADF 9
-#define ECHILD 10
-#define EAGAIN 11
-#define ENOMEM 12
-#define EACCES 13
-#define EFAULT 14
-#define ENOTBLK 15
-#define EBUSY 16
-#define EEXIST 17
-#define EXDEV 18
-#define ENODEV 19
-#define ENOTDIR 20
-#define EISDIR 21
-#define EINVAL 22
-#define ENFILE 23
-#define EMFILE 24
-#define ENOTTY 25
-#define ETXTBSY 26
-#define EFBIG 27
-#define ENOSPC 28
-#define ESPIPE 29
-#define EROFS 30
-#define EMLINK 31
-#define EPIPE 32
-#define EDOM 33
-#define ERANGE 34
-#define EDEADLK 35
+#define EPERM        1
+#define ENOENT       2
+#define ESRCH        3
+#define EINTR        4
+#define EIO          5
+#define ENXIO        6
+#define E2BIG        7
+#define ENOEXEC      8
+#define EBADF        9
+#define ECHILD       10
+#define EAGAIN       11
+#define ENOMEM       12
+#define EACCES       13
+#define EFAULT       14
+#define ENOTBLK      15
+#define EBUSY        16
+#define EEXIST       17
+#define EXDEV        18
+#define ENODEV       19
+#define ENOTDIR      20
+#define EISDIR       21
+#define EINVAL       22
+#define ENFILE       23
+#define EMFILE       24
+#define ENOTTY       25
+#define ETXTBSY      26
+#define EFBIG        27
+#define ENOSPC       28
+#define ESPIPE       29
+#define EROFS        30
+#define EMLINK       31
+#define EPIPE        32
+#define EDOM         33
+#define ERANGE       34
+#define EDEADLK      35
 #define ENAMETOOLONG 36
-#define ENOLCK 37
-#define ENOSYS 38
-#define ENOTEMPTY 39
-#define ELOOP 40
-#define ENODATA 61
-#define ETIME 62
-#define EPROTO 71
-#define EBADMSG 74
-#define EOVERFLOW 75
-#define EILSEQ 84
-#define EUSERS 87
-#define EMSGSIZE 90
-#define EOPNOTSUPP 95
-#define EADDRINUSE 98
-#define ECONNRESET 104
-#define ENOBUFS 105
-#define ETIMEDOUT 110
+#define ENOLCK       37
+#define ENOSYS       38
+#define ENOTEMPTY    39
+#define ELOOP        40
+#define ENODATA      61
+#define ETIME        62
+#define EPROTO       71
+#define EBADMSG      74
+#define EOVERFLOW    75
+#define EILSEQ       84
+#define EUSERS       87
+#define EMSGSIZE     90
+#define EOPNOTSUPP   95
+#define EADDRINUSE   98
+#define ECONNRESET   104
+#define ENOBUFS      105
+#define ETIMEDOUT    110
 #define ECONNREFUSED 111
-#define EALREADY 114
-#define EINPROGRESS 115
-#define ESTALE 116
-#define ECANCELED 125
-#define EWOULDBLOCK EAGAIN
-#define ENOTSUP EOPNOTSUPP
+#define EALREADY     114
+#define EINPROGRESS  115
+#define ESTALE       116
+#define ECANCELED    125
+#define EWOULDBLOCK  EAGAIN
+#define ENOTSUP      EOPNOTSUPP
 
 /* ---- <errno.h>, <assert.h> -------------------------------------------------------------------- */
 
@@ -351,7 +351,8 @@ extern int rename(const char *from, const char *to);
 /* tmpfile: a file without a name. */
 extern FILE *tmpfile(void);
 /* sscanf: reads at most three values from a text. */
-extern int sscanf(const char *from, const char *format, ...) __attribute__((format(__scanf__, 2, 3)));
+extern int sscanf(const char *from, const char *format, ...)
+	__attribute__((format(__scanf__, 2, 3)));
 /* fscanf: reads at most three values from a file. */
 extern int fscanf(FILE *file, const char *format, ...) __attribute__((format(__scanf__, 2, 3)));
 
@@ -384,9 +385,11 @@ extern unsigned long long strtoull(const char *text, char **end, int base);
 /* strtod: text as double. */
 extern double strtod(const char *text, char **end);
 /* qsort: sorts; compare is a function of the script (or of the C library). */
-extern void qsort(void *base, size_t count, size_t size, int (*compare)(const void *, const void *));
+extern void qsort(void *base, size_t count, size_t size,
+		  int (*compare)(const void *, const void *));
 /* bsearch: finds in a sorted array; NULL: absent. */
-extern void *bsearch(const void *key, const void *base, size_t count, size_t size, int (*compare)(const void *, const void *));
+extern void *bsearch(const void *key, const void *base, size_t count, size_t size,
+		     int (*compare)(const void *, const void *));
 /* abs: absolute value. */
 extern int abs(int value);
 /* labs: absolute value. */
@@ -484,12 +487,12 @@ extern char *strsignal(int number);
 extern char *basename(const char *path);
 
 /* Constant sizes are expanded in place, which the kernel half needs. */
-#define memcpy(to, from, size)                                                                     \
-	(__builtin_constant_p(size) && (size) <= 1024 ? __builtin_memcpy(to, from, size) :         \
-							(memcpy)(to, from, size))
-#define memset(to, byte, size)                                                                     \
-	(__builtin_constant_p(size) && (size) <= 1024 ? __builtin_memset(to, byte, size) :         \
-							(memset)(to, byte, size))
+#define memcpy(to, from, size)                                                           \
+	(__builtin_constant_p(size) && (size) <= 1024 ? __builtin_memcpy(to, from, size) \
+						      : (memcpy)(to, from, size))
+#define memset(to, byte, size)                                                           \
+	(__builtin_constant_p(size) && (size) <= 1024 ? __builtin_memset(to, byte, size) \
+						      : (memset)(to, byte, size))
 
 /* ---- <ctype.h> -------------------------------------------------------------------------------- */
 

@@ -26,19 +26,19 @@
  *   NAME		the perf event array: one slot per CPU, sized and filled by duet
  *   NAME_slot		the number of this PMU in per-task totals, set by duet before load
  */
-#define PMU(name, event)                                                                           \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);                                       \
-		__uint(key_size, 4);                                                               \
-		__uint(value_size, 4);                                                             \
-	} name SEC(".maps");                                                                       \
-	PERCPU(__duet_lap_##name, struct pmu_sum);                                                 \
-	const volatile __u32 name##_slot = 0;                                                      \
+#define PMU(name, event)                                     \
+	struct {                                             \
+		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); \
+		__uint(key_size, 4);                         \
+		__uint(value_size, 4);                       \
+	} name SEC(".maps");                                 \
+	PERCPU(__duet_lap_##name, struct pmu_sum);           \
+	const volatile __u32 name##_slot = 0;                \
 	static const char __duet_pmu_##name[] __DUET_NOTE("pmu") = #name "\0" event
 
 /* PMU_GROUP(name, "pmu1,pmu2"): these PMU()s are opened as one perf group: they count at the same
  * times, so that their ratio is true even when the hardware has too few counters. */
-#define PMU_GROUP(name, members)                                                                   \
+#define PMU_GROUP(name, members) \
 	static const char __duet_group_##name[] __DUET_NOTE("group") = #name "\0" members
 
 /* ---- kernel half: reading ---------------------------------------------------------------------- */

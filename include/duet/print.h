@@ -39,27 +39,27 @@ static __always_inline __u64 __duet_float_bits(__u32 bits)
 
 /* One value as 8 bytes. The conditional operator promotes small integers and decays arrays. */
 #define __duet_is(x, type) __builtin_types_compatible_p(typeof(1 ? (x) : (x)), type)
-#define __duet_bits(x, type, as)                                                                   \
-	(((union {                                                                                 \
-		 typeof(__builtin_choose_expr(__duet_is(x, type), (x), (type)0)) value;            \
-		 as bits;                                                                          \
-	 }){ .value = __builtin_choose_expr(__duet_is(x, type), (x), (type)0) })                   \
+#define __duet_bits(x, type, as)                                                        \
+	(((union {                                                                      \
+		 typeof(__builtin_choose_expr(__duet_is(x, type), (x), (type)0)) value; \
+		 as bits;                                                               \
+	 }){ .value = __builtin_choose_expr(__duet_is(x, type), (x), (type)0) })        \
 		 .bits)
-#define __duet_value(x)                                                                            \
-	__builtin_choose_expr(                                                                     \
-		__duet_is(x, double), __duet_bits(x, double, __u64),                               \
-		__builtin_choose_expr(__duet_is(x, float),                                         \
-				      __duet_float_bits(__duet_bits(x, float, __u32)),             \
+#define __duet_value(x)                                                                \
+	__builtin_choose_expr(                                                         \
+		__duet_is(x, double), __duet_bits(x, double, __u64),                   \
+		__builtin_choose_expr(__duet_is(x, float),                             \
+				      __duet_float_bits(__duet_bits(x, float, __u32)), \
 				      __duet_integer(x)))
-#define __duet_integer(x)                                                                          \
-	((__u64)__builtin_choose_expr(__duet_is(x, double) || __duet_is(x, float), 0, (x)))
+#define __duet_integer(x) \
+	((__u64) __builtin_choose_expr(__duet_is(x, double) || __duet_is(x, float), 0, (x)))
 
 #define __DUET_COUNT_(_, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, N, ...) N
-#define __DUET_COUNT(...)                                                                          \
-	__DUET_COUNT_(_, ##__VA_ARGS__, many, many, many, many, many, many, many, many, 12, 11,    \
+#define __DUET_COUNT(...)                                                                       \
+	__DUET_COUNT_(_, ##__VA_ARGS__, many, many, many, many, many, many, many, many, 12, 11, \
 		      10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define __duet_pack0(...)
-#define __duet_pack1(x)	      __duet_value(x)
+#define __duet_pack1(x)       __duet_value(x)
 #define __duet_pack2(x, ...)  __duet_value(x), __duet_pack1(__VA_ARGS__)
 #define __duet_pack3(x, ...)  __duet_value(x), __duet_pack2(__VA_ARGS__)
 #define __duet_pack4(x, ...)  __duet_value(x), __duet_pack3(__VA_ARGS__)
@@ -71,47 +71,47 @@ static __always_inline __u64 __duet_float_bits(__u32 bits)
 #define __duet_pack10(x, ...) __duet_value(x), __duet_pack9(__VA_ARGS__)
 #define __duet_pack11(x, ...) __duet_value(x), __duet_pack10(__VA_ARGS__)
 #define __duet_pack12(x, ...) __duet_value(x), __duet_pack11(__VA_ARGS__)
-#define __duet_packmany(...)                                                                       \
-	({                                                                                         \
-		_Static_assert(0, "at most 12 values: use two calls");                             \
-		0ULL;                                                                              \
+#define __duet_packmany(...)                                           \
+	({                                                             \
+		_Static_assert(0, "at most 12 values: use two calls"); \
+		0ULL;                                                  \
 	})
 #define __duet_paste_(a, b) a##b
 #define __duet_paste(a, b)  __duet_paste_(a, b)
 /* Checks the format and declares __values[]. */
-#define __duet_format(format, ...)                                                                 \
-	(void)sizeof((printf)(format, ##__VA_ARGS__));                                             \
-	const __u64 __values[] = { __duet_paste(__duet_pack,                                       \
+#define __duet_format(format, ...)                           \
+	(void)sizeof((printf)(format, ##__VA_ARGS__));       \
+	const __u64 __values[] = { __duet_paste(__duet_pack, \
 						__DUET_COUNT(__VA_ARGS__))(__VA_ARGS__) }
 
 /* printf: to the script's standard output (a machine format's file with -o). Characters, or < 0. */
-#define printf(format, ...)                                                                        \
-	({                                                                                         \
-		__duet_format(format, ##__VA_ARGS__);                                              \
-		__printf_n(format, __values, sizeof(__values) / 8);                                \
+#define printf(format, ...)                                         \
+	({                                                          \
+		__duet_format(format, ##__VA_ARGS__);               \
+		__printf_n(format, __values, sizeof(__values) / 8); \
 	})
 /* fprintf: to an open FILE. */
-#define fprintf(file, format, ...)                                                                 \
-	({                                                                                         \
-		__duet_format(format, ##__VA_ARGS__);                                              \
-		__fprintf_n(file, format, __values, sizeof(__values) / 8);                         \
+#define fprintf(file, format, ...)                                         \
+	({                                                                 \
+		__duet_format(format, ##__VA_ARGS__);                      \
+		__fprintf_n(file, format, __values, sizeof(__values) / 8); \
 	})
 /* dprintf: to a file descriptor. */
-#define dprintf(fd, format, ...)                                                                   \
-	({                                                                                         \
-		__duet_format(format, ##__VA_ARGS__);                                              \
-		__dprintf_n(fd, format, __values, sizeof(__values) / 8);                           \
+#define dprintf(fd, format, ...)                                         \
+	({                                                               \
+		__duet_format(format, ##__VA_ARGS__);                    \
+		__dprintf_n(fd, format, __values, sizeof(__values) / 8); \
 	})
 /* snprintf: at most @size bytes with the final NUL; returns what the whole text would need. */
-#define snprintf(buffer, size, format, ...)                                                        \
-	({                                                                                         \
-		__duet_format(format, ##__VA_ARGS__);                                              \
-		__snprintf_n(buffer, size, format, __values, sizeof(__values) / 8);                \
+#define snprintf(buffer, size, format, ...)                                         \
+	({                                                                          \
+		__duet_format(format, ##__VA_ARGS__);                               \
+		__snprintf_n(buffer, size, format, __values, sizeof(__values) / 8); \
 	})
 /* text(array, format, ...): snprintf into a char array whose size the compiler knows. */
-#define text(array, format, ...)                                                                   \
-	({                                                                                         \
-		_Static_assert(!__builtin_types_compatible_p(typeof(array), typeof(&(array)[0])),  \
-			       "text: wants an array, not a pointer: use snprintf");               \
-		snprintf(array, sizeof(array), format, ##__VA_ARGS__);                             \
+#define text(array, format, ...)                                                                  \
+	({                                                                                        \
+		_Static_assert(!__builtin_types_compatible_p(typeof(array), typeof(&(array)[0])), \
+			       "text: wants an array, not a pointer: use snprintf");              \
+		snprintf(array, sizeof(array), format, ##__VA_ARGS__);                            \
 	})

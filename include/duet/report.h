@@ -11,10 +11,10 @@
 
 /* The literal lies in a section of its own, behind the map's name, so that duet can check it
  * before anything runs. */
-#define __DUET_REPORT(function, map, options)                                                      \
-	({                                                                                         \
-		static const char __options[] __DUET_NOTE("print") = #map "\0" options;            \
-		function((map), __options + sizeof(#map));                                         \
+#define __DUET_REPORT(function, map, options)                                           \
+	({                                                                              \
+		static const char __options[] __DUET_NOTE("print") = #map "\0" options; \
+		function((map), __options + sizeof(#map));                              \
 	})
 
 extern int __print_map(const void *map, const char *options);

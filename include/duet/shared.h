@@ -36,7 +36,7 @@ struct hist {
 	__duet_u64 n;
 };
 
-#define DUET_PMU_MAX	16 /* PMU()s in one script */
+#define DUET_PMU_MAX    16 /* PMU()s in one script */
 #define DUET_CALL_DEPTH 16 /* open calls of one thread that are followed */
 
 /* One thread's counter totals, kept by duet's own sched_switch program (map __duet_task, task
@@ -70,10 +70,11 @@ struct duet_calls {
 struct duet_call_stats {
 	__duet_u64 entered;
 	__duet_u64 left;
-	__duet_u64 too_deep;  /* entries beyond DUET_CALL_DEPTH: counted, not measured */
-	__duet_u64 no_entry;  /* returns without an open call (it was entered before we attached) */
-	__duet_u64 no_value;  /* returns for which no delta could be made */
-	__duet_u64 unmatched; /* open calls given up: call_leave_ip() found an outer one, or no memory */
+	__duet_u64 too_deep; /* entries beyond DUET_CALL_DEPTH: counted, not measured */
+	__duet_u64 no_entry; /* returns without an open call (it was entered before we attached) */
+	__duet_u64 no_value; /* returns for which no delta could be made */
+	__duet_u64
+		unmatched; /* open calls given up: call_leave_ip() found an outer one, or no memory */
 };
 
 #define DUET_CALIBRATION_SAMPLES 256 /* raw deltas kept while calibrating */
@@ -99,7 +100,8 @@ enum duet_failure_kind {
 struct duet_failure {
 	__duet_u64 failed;
 	__duet_u32 kind; /* enum duet_failure_kind */
-	__duet_u32 size; /* bytes of the name that follows: the map as the source wrote it ("&by_proc"),
+	__duet_u32
+		size; /* bytes of the name that follows: the map as the source wrote it ("&by_proc"),
 			  * NUL-padded to a multiple of 8 */
 };
 
@@ -122,20 +124,20 @@ struct duet_exit {
 };
 
 struct duet_tick {
-	__duet_u64 n;	       /* 1, 2, 3 ... */
+	__duet_u64 n;          /* 1, 2, 3 ... */
 	__duet_u64 missed;     /* ticks that passed unserved since the last call */
-	__duet_u64 now;	       /* CLOCK_MONOTONIC, ns */
+	__duet_u64 now;        /* CLOCK_MONOTONIC, ns */
 	__duet_u64 since_last; /* ns since the last call (or since start) */
 };
 
 struct duet_lost {
 	__duet_u64 n;
 	__duet_u32 what; /* 0: records of a perf-event array, 1: failed ring buffer reservations */
-	__duet_u32 cpu;	 /* ~0: unknown */
+	__duet_u32 cpu;  /* ~0: unknown */
 };
 
 struct duet_child {
-	__duet_u32 pid;	   /* thread group id */
+	__duet_u32 pid;    /* thread group id */
 	__duet_u32 parent; /* thread group id of the parent, for fork */
 	__duet_s32 status; /* wait status, for exit */
 	char comm[16];
@@ -149,9 +151,9 @@ struct duet_signal {
 struct duet_options {
 	__duet_u64 interval_ns; /* -I, 0: not given */
 	__duet_u64 duration_ns; /* -d, 0: not given */
-	__duet_u32 target;	/* enum duet_target_kind */
-	__duet_u32 pid;		/* first of -p/-t, 0: none (CMD's pid is known from user/start on) */
-	__duet_u32 cpus;	/* CPUs that are measured */
+	__duet_u32 target;      /* enum duet_target_kind */
+	__duet_u32 pid;  /* first of -p/-t, 0: none (CMD's pid is known from user/start on) */
+	__duet_u32 cpus; /* CPUs that are measured */
 	__duet_u32 dry_run;
 };
 
@@ -161,8 +163,8 @@ enum duet_target_kind {
 };
 
 struct duet_cost {
-	__duet_u64 wall;	/* ns since the last call */
-	__duet_u64 cpu_self;	/* ns of CPU that duet itself used */
-	__duet_u64 cpu_probes;	/* ns of CPU spent in the script's kernel programs */
+	__duet_u64 wall;        /* ns since the last call */
+	__duet_u64 cpu_self;    /* ns of CPU that duet itself used */
+	__duet_u64 cpu_probes;  /* ns of CPU spent in the script's kernel programs */
 	__duet_u64 cpu_samples; /* ns of CPU spent taking samples */
 };

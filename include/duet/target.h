@@ -7,7 +7,8 @@
 
 /* Set by duet before load. */
 const volatile __u32 __duet_target __weak = DUET_TARGET_ALL; /* enum duet_target_kind */
-const volatile __u32 __duet_target_cpus __weak = 0; /* not 0: only the CPUs of __duet_cpu_set (-C) */
+const volatile __u32 __duet_target_cpus __weak =
+	0; /* not 0: only the CPUs of __duet_cpu_set (-C) */
 const volatile __u64 __duet_cpu_set[DUET_CPU_SET_WORDS] __weak = { 0 };
 
 /* Threads that are measured (-p, -t, -- CMD and its later threads and children): kept by duet and
