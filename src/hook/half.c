@@ -167,6 +167,7 @@ void hook_half_close(struct hook_half *half)
 	if (!half)
 		return;
 	hook_free_views(half);
+	hook_free_taken(half);
 	vm_destroy(half->vm);
 	hook_close_text(half);
 	for (i = 0; half->data && i < half->options.user->ndata; i++) {

@@ -54,7 +54,8 @@ struct hook_half {
 	struct hook_snapshots snapshots;
 	struct hook_view *views;
 	size_t nviews, views_capacity;
-	FILE *text; /* the script's stdout: every byte goes through the report */
+	struct hook_taken *taken; /* hist_take() */
+	FILE *text;               /* the script's stdout: every byte goes through the report */
 	bool running, dead;
 	bool told_record; /* "not in duet run" was said */
 	enum hook_kind current;
@@ -105,6 +106,7 @@ int hook_format(struct hook_half *half, char *buf, size_t size, const char *form
 void hook_flush_text(struct hook_half *half);
 int hook_compile_views(struct hook_half *half, struct err *err);
 void hook_free_views(struct hook_half *half);
+void hook_free_taken(struct hook_half *half);
 struct hook_map *hook_map_of(struct hook_half *half, uint64_t address);
 void hook_describe_fault(struct hook_half *half, const struct hook_program *program,
 			 const struct vm_fault *fault, struct err *err);

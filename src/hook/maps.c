@@ -225,6 +225,68 @@ NATIVE(fn_hist_move)
 	return 0;
 }
 
+/* What came in since the last take of the same map and key; the state goes with the half. */
+struct hook_taken {
+	struct hook_taken *next;
+	const struct hook_map *map;
+	struct hist last;
+	uint8_t key[];
+};
+
+static struct hook_taken *taken_of(struct hook_half *half, const struct hook_map *map,
+				   const void *key)
+{
+	struct hook_taken *taken;
+
+	for (taken = half->taken; taken; taken = taken->next) {
+		if (taken->map == map && !memcmp(taken->key, key, map->info.key_size))
+			return taken;
+	}
+	taken = calloc(1, sizeof(*taken) + map->info.key_size);
+	if (!taken)
+		return NULL;
+	taken->map = map;
+	memcpy(taken->key, key, map->info.key_size);
+	taken->next = half->taken;
+	half->taken = taken;
+	return taken;
+}
+
+void hook_free_taken(struct hook_half *half)
+{
+	while (half->taken) {
+		struct hook_taken *next = half->taken->next;
+
+		free(half->taken);
+		half->taken = next;
+	}
+}
+
+NATIVE(fn_hist_take)
+{
+	struct hook_half *half = context;
+	const struct hist *now = (const struct hist *)fn_map_hist(a1, a2, 0, 0, 0, context);
+	struct hook_taken *taken;
+	const void *readable;
+	struct hist *window;
+	void *write;
+	size_t i;
+
+	if (!now)
+		return 0;
+	taken = taken_of(half, hook_map_of(half, a1), (const void *)a2);
+	readable = hook_snapshot(half, sizeof(*window), &write);
+	if (!taken || !readable)
+		return 0;
+	window = write;
+	for (i = 0; i < 64; i++)
+		window->slot[i] = now->slot[i] - taken->last.slot[i];
+	window->sum = now->sum - taken->last.sum;
+	window->n = now->n - taken->last.n;
+	taken->last = *now;
+	return (uintptr_t)readable;
+}
+
 NATIVE(fn_hist_quantile)
 {
 	return report_hist_quantile((const struct hist *)a1, (uint32_t)a2);
@@ -250,6 +312,7 @@ const struct hook_function hook_functions_maps[] = {
 	{ "map_delete", fn_delete },
 	{ "map_next_key", fn_next_key },
 	{ "hist_move", fn_hist_move },
+	{ "hist_take", fn_hist_take },
 	{ "hist_quantile", fn_hist_quantile },
 	{ "hist_mean", fn_hist_mean },
 	{ NULL, NULL },

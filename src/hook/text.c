@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 
@@ -147,6 +148,18 @@ NATIVE(fn_fprintf_n)
 	RETURN_ERROR(size);
 }
 
+NATIVE(fn_dprintf_n)
+{
+	char text[4096];
+	int size = hook_format(context, text, sizeof(text), (const char *)a2, (const uint64_t *)a3,
+			       (uint32_t)a4);
+
+	if (size > 0)
+		size = write((int)a1, text,
+			     (size_t)size < sizeof(text) ? (size_t)size : sizeof(text) - 1);
+	RETURN_ERROR(size);
+}
+
 NATIVE(fn_snprintf_n)
 {
 	RETURN_ERROR(hook_format(context, (char *)a1, a2, (const char *)a3, (const uint64_t *)a4,
@@ -200,9 +213,15 @@ NATIVE(fn_putchar)
 }
 
 const struct hook_function hook_functions_text[] = {
-	{ "__printf_n", fn_printf_n },     { "__fprintf_n", fn_fprintf_n },
-	{ "__snprintf_n", fn_snprintf_n }, { "printf", fn_printf },
-	{ "fprintf", fn_fprintf },         { "sprintf", fn_sprintf },
-	{ "snprintf", fn_snprintf },       { "puts", fn_puts },
-	{ "putchar", fn_putchar },         { NULL, NULL },
+	{ "__printf_n", fn_printf_n },
+	{ "__fprintf_n", fn_fprintf_n },
+	{ "__snprintf_n", fn_snprintf_n },
+	{ "__dprintf_n", fn_dprintf_n },
+	{ "printf", fn_printf },
+	{ "fprintf", fn_fprintf },
+	{ "sprintf", fn_sprintf },
+	{ "snprintf", fn_snprintf },
+	{ "puts", fn_puts },
+	{ "putchar", fn_putchar },
+	{ NULL, NULL },
 };

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* duet inspect */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "isa/disasm.h"
+#include "kern/kern.h"
+#include "obj/split.h"
+
+static const char help[] = "usage: duet inspect SCRIPT [--dis]\n"
+			   "Shows what is in a script: programs, hooks, maps, globals, events, "
+			   "arguments.\n"
+			   "  --dis   the instructions of both halves too, with their source lines\n\n"
+			   "example: duet inspect ipc.o --dis\n";
+
+static const char *const map_types[] = {
+	[BPF_MAP_TYPE_HASH] = "hash",
+	[BPF_MAP_TYPE_ARRAY] = "array",
+	[BPF_MAP_TYPE_PROG_ARRAY] = "prog array",
+	[BPF_MAP_TYPE_PERF_EVENT_ARRAY] = "perf event array",
+	[BPF_MAP_TYPE_PERCPU_HASH] = "per-CPU hash",
+	[BPF_MAP_TYPE_PERCPU_ARRAY] = "per-CPU array",
+	[BPF_MAP_TYPE_STACK_TRACE] = "stack trace",
+	[BPF_MAP_TYPE_CGROUP_ARRAY] = "cgroup array",
+	[BPF_MAP_TYPE_LRU_HASH] = "LRU hash",
+	[BPF_MAP_TYPE_LRU_PERCPU_HASH] = "LRU per-CPU hash",
+	[BPF_MAP_TYPE_LPM_TRIE] = "LPM trie",
+	[BPF_MAP_TYPE_QUEUE] = "queue",
+	[BPF_MAP_TYPE_STACK] = "stack",
+	[BPF_MAP_TYPE_RINGBUF] = "ring buffer",
+	[BPF_MAP_TYPE_TASK_STORAGE] = "task storage",
+};
+
+static const char *map_type_name(uint32_t type)
+{
+	return type < sizeof(map_types) / sizeof(map_types[0]) && map_types[type] ?
+		       map_types[type] :
+		       "other";
+}
+
+/* "struct proc", "u64", "char[16]" */
+static const char *type_text(const struct types *types, uint32_t id, char *text, size_t size)
+{
+	const char *name = types_name(types, id);
+	const struct btf_array *array;
+
+	if (!id) {
+		snprintf(text, size, "-");
+		return text;
+	}
+	switch (types_kind(types, id)) {
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		snprintf(text, size, "struct %s", name[0] ? name : "{...}");
+		break;
+	case BTF_KIND_ENUM:
+		snprintf(text, size, "enum %s", name);
+		break;
+	case BTF_KIND_PTR:
+		snprintf(text, size, "pointer");
+		break;
+	case BTF_KIND_ARRAY:
+		array = (const struct btf_array *)(types_get(types, id) + 1);
+		type_text(types, array->type, text, size);
+		snprintf(text + strlen(text), size - strlen(text), "[%u]", array->nelems);
+		break;
+	case BTF_KIND_CONST:
+	case BTF_KIND_VOLATILE:
+		return type_text(types, types_get(types, id)->type, text, size);
+	default:
+		snprintf(text, size, "%s", name[0] ? name : "?");
+	}
+	return text;
+}
+
+static void print_programs(const struct user_half *user, struct kern *kern)
+{
+	size_t i;
+
+	printf("programs of the kernel half\n");
+	for (i = 0; i < user->nprograms; i++)
+		printf("  %-24s SEC(\"%s\")\n", user->programs[i].name, user->programs[i].section);
+	if (!user->nprograms)
+		printf("  none\n");
+	printf("hooks of the user half\n");
+	for (i = 0; i < user->nhooks; i++)
+		printf("  %-24s SEC(\"%s\")%s\n", user->hooks[i].name, user->hooks[i].section,
+		       user->hooks[i].lua ? " Lua" : "");
+	if (!user->nhooks)
+		printf("  none: maps are printed at the end\n");
+}
+
+static void print_maps(const struct types *types, struct kern *kern)
+{
+	char key[128], value[128];
+	size_t i;
+
+	printf("maps\n");
+	for (i = 0; i < kern_map_count(kern); i++) {
+		struct kern_map *map = kern_map_at(kern, i);
+		struct kern_map_info info;
+
+		kern_map_get_info(map, &info);
+		if (info.is_data || !strncmp(kern_map_name(map), "__duet_", 7))
+			continue;
+		printf("  %-24s %s, %u entries, %s -> %s (%u -> %u bytes)\n", kern_map_name(map),
+		       map_type_name(info.type), info.max_entries,
+		       type_text(types, info.key_type, key, sizeof(key)),
+		       type_text(types, info.value_type, value, sizeof(value)), info.key_size,
+		       info.value_size);
+	}
+}
+
+static void print_value(const struct types *types, const struct user_variable *variable,
+			const void *data)
+{
+	uint32_t id = types_resolve(types, variable->type);
+	int64_t number = 0;
+
+	if (types_kind(types, id) == BTF_KIND_INT && variable->size <= 8) {
+		memcpy(&number, data, variable->size);
+		printf(" = %lld", (long long)number);
+	} else if (types_kind(types, id) == BTF_KIND_ARRAY &&
+		   memchr(data, 0, variable->size) && *(const char *)data) {
+		const struct btf_array *array =
+			(const struct btf_array *)(types_get(types, id) + 1);
+
+		if (types_size(types, array->type) == 1)
+			printf(" = \"%s\"", (const char *)data);
+	}
+}
+
+static void print_variables(const struct types *types, const struct user_half *user)
+{
+	char type[128];
+	size_t i;
+
+	printf("variables (* can be set with --set)\n");
+	for (i = 0; i < user->nvariables; i++) {
+		const struct user_variable *variable = &user->variables[i];
+		const struct user_data *data = &user->data[variable->data];
+		bool settable = !variable->readonly || variable->is_volatile;
+
+		if (!strncmp(variable->name, "__", 2) || !strncmp(variable->name, "LICENSE", 7))
+			continue;
+		printf("%c %-24s %s", settable ? '*' : ' ', variable->name,
+		       type_text(types, variable->type, type, sizeof(type)));
+		if (data->initial)
+			print_value(types, variable, (const char *)data->initial + variable->offset);
+		printf("\n");
+	}
+}
+
+/* NUL-separated fields of a note, one after the other. */
+static void print_note(const struct user_note *note, size_t skip)
+{
+	const char *at = note->text, *end = note->text + note->size;
+
+	for (; at < end; at += strnlen(at, end - at) + 1) {
+		if (skip) {
+			skip--;
+			continue;
+		}
+		printf("  %-22.*s", (int)(end - at), at);
+	}
+	printf("\n");
+}
+
+static void print_notes(const struct user_half *user)
+{
+	static const struct {
+		const char *kind, *title;
+		size_t skip;
+	} kinds[] = {
+		{ "pmu", "events: PMU(name, event), rebound with -e name=event", 0 },
+		{ "group", "groups of events", 0 },
+		{ "record", "sampling", 0 },
+		{ "options", "options of duet record", 0 },
+		{ "argument", "arguments", 1 },
+		{ "optional", "optional programs", 0 },
+		{ "arch", "built for", 0 },
+	};
+	size_t k, i;
+
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		bool titled = false;
+
+		for (i = 0; i < user->nnotes; i++) {
+			if (strcmp(user->notes[i].kind, kinds[k].kind))
+				continue;
+			if (!titled)
+				printf("%s\n", kinds[k].title);
+			titled = true;
+			print_note(&user->notes[i], kinds[k].skip);
+		}
+	}
+}
+
+/* ---- --dis -------------------------------------------------------------------------------------- */
+
+static void print_line_of(const struct obj *obj, uint32_t section, uint64_t offset,
+			  uint32_t *last)
+{
+	struct obj_line line;
+
+	if (!obj_line_of(obj, section, offset, &line) || line.line == *last || !line.line)
+		return;
+	*last = line.line;
+	printf("; %s  [%s:%u]\n", line.text, line.file, line.line);
+}
+
+static void disassemble(const struct bpf_insn *code, size_t count, const struct obj *obj,
+			uint32_t section)
+{
+	uint32_t last = 0;
+	char text[256];
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		print_line_of(obj, section, i * sizeof(*code), &last);
+		isa_disassemble(&code[i], count - i, text, sizeof(text));
+		printf("%8zu: %s\n", i, text);
+		if (code[i].code == (BPF_LD | BPF_IMM | BPF_DW))
+			i++;
+	}
+}
+
+static void print_code(const struct obj *obj)
+{
+	uint32_t i;
+
+	for (i = 1; i < obj_section_count(obj); i++) {
+		const Elf64_Shdr *section = obj_section(obj, i);
+		const void *data;
+		size_t size;
+
+		if (!(section->sh_flags & SHF_EXECINSTR))
+			continue;
+		data = obj_section_data(obj, i, &size);
+		if (!data || !size)
+			continue;
+		printf("\nsection %s\n", obj_section_name(obj, i));
+		disassemble(data, size / sizeof(struct bpf_insn), obj, i);
+	}
+}
+
+static int inspect(const char *script, bool dis, struct err *err)
+{
+	CLEANUP(buf_deinit) struct buf object = { 0 };
+	CLEANUP(obj_close_cleanup) struct obj *obj = NULL;
+	CLEANUP(kern_close_cleanup) struct kern *kern = NULL;
+	CLEANUP(split_deinit) struct split split = { 0 };
+	struct cli_script_options options = { 0 };
+	int code;
+
+	code = cli_load_script(script, &options, &object, err);
+	if (!code)
+		code = obj_open(object.data, object.size, script, &obj, err);
+	if (!code)
+		code = obj_split(obj, NULL, &split, err);
+	if (!code)
+		code = kern_open(split.kernel, split.kernel_size, script, obj_types(obj), &kern,
+				 err);
+	if (code)
+		return code;
+	print_programs(split.user, kern);
+	print_maps(obj_types(obj), kern);
+	print_variables(obj_types(obj), split.user);
+	print_notes(split.user);
+	if (dis)
+		print_code(obj);
+	if (fflush(stdout))
+		return err_set(err, -errno, "stdout: %s", strerror(errno));
+	return 0;
+}
+
+int cli_inspect(int argc, char **argv)
+{
+	const char *script = NULL;
+	struct err err = { 0 };
+	bool dis = false;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return fputs(help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
+		if (!strcmp(argv[i], "--dis"))
+			dis = true;
+		else if (script || (argv[i][0] == '-' && argv[i][1]))
+			return cli_usage("inspect", "%s: not understood", argv[i]);
+		else
+			script = argv[i];
+	}
+	if (!script)
+		return cli_usage("inspect", "which SCRIPT?");
+	return inspect(script, dis, &err) ? cli_fail(&err) : CLI_OK;
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Events opened and put where the kernel half reads them. */
+#include "session/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+
+/* The "EVENT@FREQ" of a perf_event/... program. */
+static int open_sampler(struct session *session, struct kern_program *program, struct err *err)
+{
+	const char *text = kern_program_event_text(program);
+	CLEANUP(free_pointer)
+	int *fds = NULL;
+	struct session_sampler *sampler;
+	struct pmu_event event;
+	struct pmu_rate rate;
+	size_t i, count = 0;
+	int code;
+
+	if (!text)
+		return 0;
+	code = pmu_parse_sampling(text, &event, &rate, err);
+	if (code)
+		return err_prepend(err, code, "SEC(\"%s\")", kern_program_section(program));
+	sampler = array_grow(&session->samplers, &session->nsamplers, &session->samplers_capacity,
+			     sizeof(*sampler));
+	fds = malloc(session->ncpus * sizeof(*fds));
+	if (!sampler || !fds)
+		return err_nomem(err);
+	code = pmu_open_sampling(&event, &rate, session->cpus, session->ncpus, &sampler->counter,
+				 err);
+	if (code)
+		return code;
+	if (pmu_counter_state(sampler->counter) == PMU_NOT_SUPPORTED)
+		return err_set(err, -ENOENT, "%s: %s: %s", kern_program_section(program),
+			       event.text, pmu_counter_reason(sampler->counter));
+	for (i = 0; i < session->ncpus; i++) {
+		fds[count] = pmu_counter_fd(sampler->counter, session->cpus[i]);
+		count += fds[count] >= 0;
+	}
+	return kern_program_set_events(program, fds, count, err);
+}
+
+static int fill_map(struct session *session, struct session_pmu *pmu, struct err *err)
+{
+	struct kern_map *map = kern_map_find(session->kern, pmu->name);
+	size_t i;
+
+	if (!map || !kern_map_created(map))
+		return 0;
+	for (i = 0; i < session->ncpus; i++) {
+		int cpu = session->cpus[i], fd = pmu_counter_fd(pmu->counter, cpu), code;
+
+		if (fd < 0)
+			continue;
+		code = kern_map_update(map, &cpu, &fd, 0);
+		if (code)
+			return err_set(err, code, "map %s: event %s on CPU %d: %s", pmu->name,
+				       pmu->event, cpu, strerror(-code));
+	}
+	return 0;
+}
+
+static const struct pmu_counter *leader_of(const struct session *session,
+					   const struct session_pmu *pmu)
+{
+	const struct session_pmu *other;
+
+	for (other = session->pmus; pmu->group && other < pmu; other++) {
+		if (other->group && !strcmp(other->group, pmu->group) && other->counter &&
+		    pmu_counter_state(other->counter) == PMU_OPEN)
+			return other->counter;
+	}
+	return NULL;
+}
+
+static int open_pmu(struct session *session, struct session_pmu *pmu, struct err *err)
+{
+	int code;
+
+	code = pmu_open(&pmu->parsed, session->cpus, session->ncpus, leader_of(session, pmu),
+			&pmu->counter, err);
+	if (code)
+		return err_prepend(err, code, "%s", pmu->name);
+	if (pmu_counter_state(pmu->counter) == PMU_NOT_SUPPORTED) {
+		session->counters[pmu - session->pmus].supported = false;
+		if (!session->options->quiet)
+			log_note("%s: %s is not supported: %s", pmu->name, pmu->event,
+				 pmu_counter_reason(pmu->counter));
+		return 0;
+	}
+	return fill_map(session, pmu, err);
+}
+
+static int raise_file_limit(struct session *session, struct err *err)
+{
+	size_t needed = (session->npmus + kern_program_count(session->kern)) * session->ncpus + 256;
+	size_t granted;
+
+	return pmu_raise_file_limit(needed, &granted, err);
+}
+
+/* The texts are checked before anything is loaded. */
+int session_parse_events(struct session *session, struct err *err)
+{
+	size_t i;
+	int code;
+
+	for (i = 0; i < session->npmus; i++) {
+		struct session_pmu *pmu = &session->pmus[i];
+
+		code = pmu_parse(pmu->event, &pmu->parsed, err);
+		if (code)
+			return err_prepend(err, code, "PMU(%s)", pmu->name);
+		session->counters[i] = (struct report_counter){ .member = pmu->name,
+								.event = pmu->event,
+								.supported = true };
+	}
+	return 0;
+}
+
+int session_open_counters(struct session *session, struct err *err)
+{
+	size_t i;
+	int code;
+
+	code = raise_file_limit(session, err);
+	for (i = 0; !code && i < session->npmus; i++)
+		code = open_pmu(session, &session->pmus[i], err);
+	for (i = 0; !code && i < kern_program_count(session->kern); i++)
+		code = open_sampler(session, kern_program_at(session->kern, i), err);
+	return code;
+}
+
+/* A lap needs something to subtract from: what the counter shows now, on each CPU. */
+static int prime_lap(struct session *session, struct session_pmu *pmu)
+{
+	CLEANUP(free_pointer)
+	struct pmu_sum *laps = NULL;
+	struct kern_map *map;
+	uint32_t zero = 0;
+	char name[160];
+	size_t i;
+
+	snprintf(name, sizeof(name), "__duet_lap_%s", pmu->name);
+	map = kern_map_find(session->kern, name);
+	if (!map || !kern_map_created(map))
+		return 0;
+	laps = calloc(kern_possible_cpus(), sizeof(*laps));
+	if (!laps)
+		return -ENOMEM;
+	for (i = 0; i < session->ncpus; i++) {
+		struct pmu_reading now;
+
+		if (pmu_read_cpu(pmu->counter, session->cpus[i], &now))
+			continue;
+		laps[session->cpus[i]] =
+			(struct pmu_sum){ now.count, now.enabled ?: 1, now.running };
+	}
+	return kern_map_update(map, &zero, laps, 0);
+}
+
+static int start_totals(struct session *session, struct err *err)
+{
+	size_t slots = 0, i, k;
+	CLEANUP(free_pointer)
+	int *fds = NULL;
+
+	for (i = 0; i < session->npmus; i++)
+		slots += session->pmus[i].slot >= 0;
+	if (!slots || !kern_totals_needed(session->kern))
+		return 0;
+	fds = malloc(slots * session->ncpus * sizeof(*fds));
+	if (!fds)
+		return err_nomem(err);
+	for (i = 0; i < session->npmus; i++) {
+		for (k = 0; session->pmus[i].slot >= 0 && k < session->ncpus; k++)
+			fds[session->pmus[i].slot * session->ncpus + k] =
+				pmu_counter_fd(session->pmus[i].counter, session->cpus[k]);
+	}
+	return kern_totals_start(session->kern, fds, slots, session->cpus, session->ncpus, err);
+}
+
+int session_enable_counters(struct session *session, struct err *err)
+{
+	size_t i;
+	int code;
+
+	/* Leaders last: a group begins to count when its leader does. */
+	for (i = session->npmus; i-- > 0;) {
+		struct session_pmu *pmu = &session->pmus[i];
+
+		if (pmu_counter_state(pmu->counter) != PMU_OPEN)
+			continue;
+		code = pmu_enable(pmu->counter);
+		if (code)
+			return err_set(err, code, "%s: %s: cannot be enabled: %s", pmu->name,
+				       pmu->event, strerror(-code));
+	}
+	for (i = 0; i < session->npmus; i++) {
+		if (pmu_counter_state(session->pmus[i].counter) != PMU_OPEN)
+			continue;
+		code = prime_lap(session, &session->pmus[i]);
+		if (code)
+			return err_set(err, code, "%s: first lap: %s", session->pmus[i].name,
+				       strerror(-code));
+	}
+	for (i = 0; i < session->nsamplers; i++)
+		pmu_enable(session->samplers[i].counter);
+	return start_totals(session, err);
+}
+
+void session_disable_counters(struct session *session)
+{
+	size_t i;
+
+	for (i = 0; i < session->npmus; i++) {
+		if (session->pmus[i].counter)
+			pmu_disable(session->pmus[i].counter);
+	}
+}
+
+void session_close_counters(struct session *session)
+{
+	size_t i;
+
+	for (i = session->npmus; i-- > 0;)
+		pmu_close(session->pmus[i].counter);
+	for (i = 0; i < session->nsamplers; i++)
+		pmu_close(session->samplers[i].counter);
+	free(session->samplers);
+	free(session->pmus);
+	free(session->counters);
+	free(session->cpus);
+}

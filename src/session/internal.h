@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of this folder share. Not for others. */
+#pragma once
+
+#include "session/session.h"
+
+#include <duet/shared.h>
+
+#include "hook/hook.h"
+#include "kern/kern.h"
+#include "kern/own.h"
+#include "loop/loop.h"
+#include "obj/split.h"
+#include "pmu/pmu.h"
+
+/* One PMU() of the script, or a map bound with --map NAME.event. */
+struct session_pmu {
+	const char *name;
+	char event[128]; /* text: the script's, or -e's */
+	const char *group;
+	int32_t slot; /* index for task totals; -1: a bare map */
+	struct pmu_event parsed;
+	struct pmu_counter *counter; /* NULL until opened */
+};
+
+/* A perf_event/EVENT@FREQ program's events. */
+struct session_sampler {
+	struct kern_program *program;
+	struct pmu_counter *counter;
+};
+
+struct session_ring {
+	struct session *session;
+	const char *map;
+	struct kern_ring *ring;
+	uint64_t handled, lost;
+	struct session_ring *next;
+};
+
+enum session_phase {
+	PHASE_OPEN, /* nothing loaded */
+	PHASE_INIT, /* loaded, nothing attached */
+	PHASE_RUN,
+	PHASE_EXIT, /* detached, counters stopped, user/exit runs */
+};
+
+struct session {
+	const struct session_options *options;
+	enum session_phase phase;
+	struct obj *obj;
+	struct types *kernel_types;
+	struct split split;
+	struct loop *loop;
+	struct kern *kern;
+	struct report *report;
+	struct hook_half *half;
+	FILE *out;
+	char *out_temporary; /* -o writes here until the end, then renames; NULL: none */
+
+	int *cpus;
+	size_t ncpus;
+	struct session_pmu *pmus;
+	size_t npmus;
+	struct report_counter *counters; /* one per pmu, kept true for the report */
+	struct session_sampler *samplers;
+	size_t nsamplers, samplers_capacity;
+
+	struct loop_child *child;
+	bool counted_tasks; /* in_target() asks the map of threads */
+	size_t watched;     /* -p/-t tasks still alive */
+	struct interval *intervals;
+	struct session_ring *rings;
+	struct kern_printk *printk;
+
+	volatile bool signalled; /* SIGINT or SIGTERM came in this phase */
+	int stop_status;
+	bool stop_asked;
+	bool exec_failed; /* CMD could not be executed */
+	struct duet_exit exit;
+	struct err failure; /* first failure of a hook or of ours while running */
+	struct duet_cost cost_last;
+};
+
+/* ---- setup.c: notes, PMUs, arguments ---- */
+int session_check_arch(struct session *session, struct err *err);
+int session_setup_pmus(struct session *session, struct err *err);
+int session_apply_arguments(struct session *session, struct err *err);
+const struct user_note *session_note(const struct session *session, const char *kind, size_t *from);
+struct session_pmu *session_find_pmu(struct session *session, const char *name);
+/* ---- set.c: --set, --map ---- */
+int session_apply_sets(struct session *session, struct err *err);
+int session_set_variable(struct session *session, const char *name, const char *value,
+			 struct err *err);
+const struct user_variable *session_variable(const struct session *session, const char *name);
+/* Memory of a variable in the half, or NULL. */
+void *session_variable_data(const struct session *session, const char *name, size_t size);
+int session_check_maps(struct session *session, struct err *err); /* names, before load */
+int session_apply_map_values(struct session *session, struct err *err);
+/* ---- target.c: who is measured, where programs attach ---- */
+int session_setup_target(struct session *session, struct err *err);
+int session_substitute_targets(struct session *session, struct err *err);
+int session_start_target(struct session *session, struct err *err);
+/* ---- counters.c ---- */
+int session_parse_events(struct session *session, struct err *err);
+int session_open_counters(struct session *session, struct err *err);
+int session_enable_counters(struct session *session, struct err *err);
+void session_disable_counters(struct session *session);
+void session_close_counters(struct session *session);
+/* ---- calibrate.c ---- */
+int session_calibrate(struct session *session, struct err *err);
+/* ---- ops.c ---- */
+extern const struct hook_ops session_ops;
+/* ---- rings.c ---- */
+int session_open_rings(struct session *session, struct err *err);
+void session_drain_rings(struct session *session);
+void session_close_rings(struct session *session);
+int session_open_printk(struct session *session, struct err *err);
+/* Reports lost records to user/lost and counts them. */
+int session_lost(struct session *session, uint32_t what, uint32_t cpu, uint64_t count);
+/* ---- run.c ---- */
+int session_run_hook(struct session *session, enum hook_kind kind, const void *argument,
+		     uint64_t size);
+/* Notes the first failure and stops the loop. Returns 0, so that the loop ends in order. */
+int session_fail(struct session *session, const struct err *err);
+int session_take_signals(struct session *session, struct err *err);
+void session_free_intervals(struct session *session);
+int session_loop(struct session *session, struct err *err);
+int session_finish(struct session *session);
+/* ---- names.c ---- */
+struct report_names session_names(struct session *session);
+/* ---- session.c ---- */
+/* Initial contents of every data section, and which maps are needed, for one kernel half. */
+int session_hand_over_data(struct session *session, struct kern *kern, struct err *err);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Records of the kernel half: rings to user/event, bpf_printk to the output. */
+#include "session/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+
+static bool ring_matches(const struct hook_program *program, const void *map)
+{
+	return !strcmp(program->parameter, map);
+}
+
+static int take_record(void *context, const void *record, size_t size)
+{
+	struct session_ring *ring = context;
+	struct session *session = ring->session;
+	struct err err = { 0 };
+	int code;
+
+	ring->handled++;
+	if (hook_half_dead(session->half))
+		return -ECANCELED;
+	code = hook_run(session->half, HOOK_EVENT, ring_matches, ring->map, record, size, &err);
+	if (code) {
+		session_fail(session, &err);
+		return -ECANCELED;
+	}
+	return session->stop_asked && session->phase == PHASE_RUN ? -ECANCELED : 0;
+}
+
+int session_lost(struct session *session, uint32_t what, uint32_t cpu, uint64_t count)
+{
+	struct duet_lost lost = { .n = count, .what = what, .cpu = cpu };
+
+	session->exit.lost += count;
+	return session_run_hook(session, HOOK_LOST, &lost, sizeof(lost));
+}
+
+static void lose_records(void *context, int cpu, uint64_t count)
+{
+	struct session_ring *ring = context;
+
+	ring->lost += count;
+	session_lost(ring->session, 0, cpu, count);
+}
+
+static int ring_ready(void *context, int fd, uint32_t events)
+{
+	struct session_ring *ring = context;
+	/* In portions, so that timers and signals are served under a flood. */
+	int count = kern_ring_consume(ring->ring, 4096);
+
+	return count < 0 && count != -ECANCELED && count != -EINTR && count != -EAGAIN ? count : 0;
+}
+
+static int open_ring(struct session *session, const char *name, struct err *err)
+{
+	struct kern_map *map = kern_map_find(session->kern, name);
+	struct session_ring *ring;
+	int code;
+
+	if (!map)
+		return err_set(err, -ENOENT, "SEC(\"user/event/%s\"): the script has no map `%s`",
+			       name, name);
+	ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return err_nomem(err);
+	ring->session = session;
+	ring->map = name;
+	ring->next = session->rings;
+	session->rings = ring;
+	code = kern_ring_open(map, take_record, lose_records, ring, &ring->ring, err);
+	if (code)
+		return err_prepend(err, code, "SEC(\"user/event/%s\")", name);
+	return loop_fd(session->loop, kern_ring_fd(ring->ring), EPOLLIN, ring_ready, ring, NULL,
+		       err);
+}
+
+int session_open_rings(struct session *session, struct err *err)
+{
+	const struct session_ring *ring;
+	size_t i;
+	int code;
+
+	for (i = 0; i < hook_program_count(session->half); i++) {
+		const struct hook_program *program = hook_program_at(session->half, i);
+
+		if (program->kind != HOOK_EVENT)
+			continue;
+		for (ring = session->rings; ring; ring = ring->next) {
+			if (!strcmp(ring->map, program->parameter))
+				break;
+		}
+		code = ring ? 0 : open_ring(session, program->parameter, err);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+void session_drain_rings(struct session *session)
+{
+	struct session_ring *ring;
+
+	for (ring = session->rings; ring; ring = ring->next) {
+		while (ring->ring && kern_ring_consume(ring->ring, 0) > 0)
+			continue;
+	}
+}
+
+void session_close_rings(struct session *session)
+{
+	while (session->rings) {
+		struct session_ring *ring = session->rings;
+
+		session->rings = ring->next;
+		kern_ring_close(ring->ring);
+		free(ring);
+	}
+	kern_printk_close(session->printk);
+}
+
+/* ---- bpf_printk ---------------------------------------------------------------------------- */
+
+/* Does a program of the kernel half call bpf_trace_printk or bpf_trace_vprintk? */
+static bool prints(const struct session *session)
+{
+	uint32_t i;
+
+	for (i = 1; i < obj_section_count(session->obj); i++) {
+		const Elf64_Shdr *section = obj_section(session->obj, i);
+		const struct bpf_insn *insn, *end;
+		size_t size;
+
+		if (!(section->sh_flags & SHF_EXECINSTR) ||
+		    !strncmp(obj_section_name(session->obj, i), "user/", 5) ||
+		    !strncmp(obj_section_name(session->obj, i), "UBPF", 4))
+			continue;
+		insn = obj_section_data(session->obj, i, &size);
+		for (end = insn + size / sizeof(*insn); insn < end; insn++) {
+			if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+			    (insn->imm == BPF_FUNC_trace_printk ||
+			     insn->imm == BPF_FUNC_trace_vprintk))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void take_line(void *context, const char *line, size_t size)
+{
+	struct session *session = context;
+
+	report_text(session->report, line, size);
+	if (!size || line[size - 1] != '\n')
+		report_text(session->report, "\n", 1);
+	fflush(session->out);
+}
+
+static int printk_ready(void *context, int fd, uint32_t events)
+{
+	struct session *session = context;
+	int count = kern_printk_consume(session->printk);
+
+	return count < 0 && count != -EINTR ? count : 0;
+}
+
+int session_open_printk(struct session *session, struct err *err)
+{
+	struct err reason = { 0 };
+	int code;
+
+	if (!prints(session))
+		return 0;
+	code = kern_printk_open(session->kern, take_line, session, &session->printk, &reason);
+	if (code) {
+		log_note("bpf_printk() is not shown: %s", reason.text);
+		return 0;
+	}
+	return loop_fd(session->loop, kern_printk_fd(session->printk), EPOLLIN, printk_ready,
+		       session, NULL, err);
+}

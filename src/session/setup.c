@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the object declares: architecture, PMUs and groups, the script's own arguments. */
+#include "session/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/nearest.h"
+
+#if defined(__x86_64__)
+#define THIS_ARCH "x86_64"
+#elif defined(__aarch64__)
+#define THIS_ARCH "arm64"
+#else
+#error "name this architecture as duet.h's .duet.arch note does"
+#endif
+
+const struct user_note *session_note(const struct session *session, const char *kind, size_t *from)
+{
+	const struct user_half *user = session->split.user;
+
+	for (; *from < user->nnotes; (*from)++) {
+		if (!strcmp(user->notes[*from].kind, kind))
+			return &user->notes[(*from)++];
+	}
+	return NULL;
+}
+
+/* The @index-th NUL-separated string of a note; "" beyond the end. */
+static const char *note_field(const struct user_note *note, unsigned int index)
+{
+	const char *at = note->text, *end = note->text + note->size;
+
+	while (index-- && at < end)
+		at += strnlen(at, end - at) + 1;
+	return at < end && memchr(at, 0, end - at) ? at : "";
+}
+
+int session_check_arch(struct session *session, struct err *err)
+{
+	size_t from = 0;
+	const struct user_note *note = session_note(session, "arch", &from);
+
+	if (!note || !strcmp(note_field(note, 0), THIS_ARCH))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "%s: built for %s, and this machine is %s: build it with `duet build "
+		       "--arch " THIS_ARCH "`",
+		       session->options->name, note_field(note, 0), THIS_ARCH);
+}
+
+struct session_pmu *session_find_pmu(struct session *session, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < session->npmus; i++) {
+		if (!strcmp(session->pmus[i].name, name))
+			return &session->pmus[i];
+	}
+	return NULL;
+}
+
+static int set_event(struct session_pmu *pmu, const char *event, struct err *err)
+{
+	if (strlen(event) >= sizeof(pmu->event))
+		return err_set(err, -EINVAL, "event `%.40s...`: longer than %zu bytes", event,
+			       sizeof(pmu->event) - 1);
+	strcpy(pmu->event, event);
+	return 0;
+}
+
+/* The members of PMU_GROUP(name, "a,b"). */
+static int setup_group(struct session *session, const struct user_note *note, struct err *err)
+{
+	CLEANUP(free_pointer)
+	char *members = strdup(note_field(note, 1));
+	char *member, *rest = NULL;
+
+	if (!members)
+		return err_nomem(err);
+	for (member = strtok_r(members, ", ", &rest); member;
+	     member = strtok_r(NULL, ", ", &rest)) {
+		struct session_pmu *pmu = session_find_pmu(session, member);
+
+		if (!pmu)
+			return err_set(err, -EINVAL,
+				       "PMU_GROUP(%s): there is no PMU(%s): a group takes the "
+				       "names of PMU()s",
+				       note_field(note, 0), member);
+		pmu->group = note_field(note, 0);
+	}
+	return 0;
+}
+
+/* -e NAME=EVENT */
+static int rebind_events(struct session *session, struct err *err)
+{
+	size_t i, k;
+
+	for (i = 0; i < session->options->nevents; i++) {
+		const char *text = session->options->events[i], *equals = strchr(text, '=');
+		struct session_pmu *pmu = NULL;
+		struct nearest nearest;
+		char name[64], near[256];
+		int code;
+
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)(equals ? (size_t)(equals - text) : strlen(text)), text);
+		if (equals && equals[1])
+			pmu = session_find_pmu(session, name);
+		if (pmu) {
+			code = set_event(pmu, equals + 1, err);
+			if (code)
+				return code;
+			continue;
+		}
+		nearest_init(&nearest, name);
+		for (k = 0; k < session->npmus; k++)
+			nearest_offer(&nearest, session->pmus[k].name);
+		nearest_text(&nearest, near, sizeof(near));
+		err_set(err, -EINVAL, "-e %s: %s", text,
+			equals ? "the script has no PMU() of this name"
+			       : "write NAME=EVENT, with the NAME of a PMU() of the script");
+		if (near[0])
+			return err_hint(err, -EINVAL, "did you mean %s?", near);
+		for (k = 0, near[0] = 0; k < session->npmus; k++) {
+			strncat(near, k ? ", " : "", sizeof(near) - strlen(near) - 1);
+			strncat(near, session->pmus[k].name, sizeof(near) - strlen(near) - 1);
+		}
+		return err_hint(err, -EINVAL, near[0] ? "it has %s" : "it has no PMU()", near);
+	}
+	return 0;
+}
+
+/* --map NAME.event=EVT: a perf event array that is no PMU(). */
+static int bind_maps(struct session *session, struct err *err)
+{
+	size_t i;
+
+	for (i = 0; i < session->options->nmaps; i++) {
+		const char *text = session->options->maps[i], *dot = strstr(text, ".event=");
+		struct session_pmu *pmu;
+		const char *name = NULL;
+		char wanted[64];
+		int code;
+		size_t k;
+
+		if (!dot)
+			continue;
+		snprintf(wanted, sizeof(wanted), "%.*s", (int)(dot - text), text);
+		for (k = 0; k < session->split.user->nmaps && !name; k++) {
+			if (!strcmp(session->split.user->maps[k].name, wanted))
+				name = session->split.user->maps[k].name;
+		}
+		if (!name)
+			return err_set(err, -ENOENT,
+				       "--map %s: the script has no map `%s`: see `duet inspect`",
+				       text, wanted);
+		pmu = session_find_pmu(session, name);
+		if (!pmu) {
+			pmu = &session->pmus[session->npmus++];
+			*pmu = (struct session_pmu){ .name = name, .slot = -1 };
+		}
+		code = set_event(pmu, dot + strlen(".event="), err);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+int session_setup_pmus(struct session *session, struct err *err)
+{
+	const struct user_note *note;
+	size_t from = 0, room = session->options->nmaps + 1;
+	int code;
+
+	while (session_note(session, "pmu", &from))
+		room++;
+	session->pmus = calloc(room, sizeof(*session->pmus));
+	session->counters = calloc(room, sizeof(*session->counters));
+	if (!session->pmus || !session->counters)
+		return err_nomem(err);
+	for (from = 0; (note = session_note(session, "pmu", &from));) {
+		struct session_pmu *pmu = &session->pmus[session->npmus];
+
+		if (session->npmus == DUET_PMU_MAX)
+			return err_set(err, -E2BIG, "PMU(%s): a script can have %d PMU()s",
+				       note_field(note, 0), DUET_PMU_MAX);
+		*pmu = (struct session_pmu){ .name = note_field(note, 0),
+					     .slot = session->npmus++ };
+		code = set_event(pmu, note_field(note, 1), err);
+		if (code)
+			return err_prepend(err, code, "PMU(%s)", pmu->name);
+	}
+	for (from = 0; (note = session_note(session, "group", &from));) {
+		code = setup_group(session, note, err);
+		if (code)
+			return code;
+	}
+	code = bind_maps(session, err);
+	return code ? code : rebind_events(session, err);
+}
+
+/* ---- ARG(var, "NAME", "help"), OPTION(var, "name", "help") -------------------------------- */
+struct argument {
+	bool option;
+	const char *variable, *name, *help;
+};
+
+static bool next_argument(const struct session *session, size_t *from, struct argument *ret)
+{
+	const struct user_note *note = session_note(session, "argument", from);
+
+	if (!note)
+		return false;
+	*ret = (struct argument){ .option = note_field(note, 0)[0] == 'o',
+				  .variable = note_field(note, 1),
+				  .name = note_field(note, 2),
+				  .help = note_field(note, 3) };
+	return true;
+}
+
+static int apply_option(struct session *session, const char *text, const char *value,
+			bool *took_value, struct err *err)
+{
+	struct argument argument;
+	size_t from = 0;
+
+	while (next_argument(session, &from, &argument)) {
+		size_t size = strlen(argument.name);
+
+		if (!argument.option || strncmp(text + 2, argument.name, size))
+			continue;
+		if (text[2 + size] == '=')
+			return session_set_variable(session, argument.variable, text + 3 + size,
+						    err);
+		if (text[2 + size])
+			continue;
+		if (!value)
+			return err_set(err, -EINVAL, "%s: a value is missing: %s", text,
+				       argument.help);
+		*took_value = true;
+		return session_set_variable(session, argument.variable, value, err);
+	}
+	return err_set(err, -EINVAL, "%s: %s has no such option: see `duet run %s --help`", text,
+		       session->options->name, session->options->name);
+}
+
+int session_apply_arguments(struct session *session, struct err *err)
+{
+	const struct session_options *options = session->options;
+	struct argument argument;
+	size_t i, from = 0;
+	int code;
+
+	for (i = 0; i < options->narguments; i++) {
+		const char *text = options->arguments[i];
+		bool took_value = false;
+
+		if (!strncmp(text, "--", 2)) {
+			code = apply_option(session, text,
+					    i + 1 < options->narguments ? options->arguments[i + 1]
+									: NULL,
+					    &took_value, err);
+			i += took_value;
+		} else {
+			while (next_argument(session, &from, &argument) && argument.option)
+				argument.name = NULL;
+			if (!argument.name || argument.option)
+				return err_set(err, -EINVAL,
+					       "`%s`: %s takes no such argument: a command to "
+					       "measure goes behind --",
+					       text, options->name);
+			code = session_set_variable(session, argument.variable, text, err);
+			argument.name = NULL;
+		}
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+int session_describe_arguments(const void *object, size_t size, const char *name, char **ret,
+			       struct err *err)
+{
+	CLEANUP(obj_close_cleanup)
+	struct obj *obj = NULL;
+	CLEANUP(buf_deinit)
+	struct buf text = { 0 };
+	struct session session = { 0 };
+	struct argument argument;
+	size_t from = 0;
+	int code;
+
+	code = obj_open(object, size, name, &obj, err);
+	if (!code)
+		code = obj_split(obj, NULL, &session.split, err);
+	if (code)
+		return code;
+	buf_puts(&text, "");
+	while (next_argument(&session, &from, &argument))
+		buf_printf(&text, "  %s%-18s %s\n", argument.option ? "--" : "  ", argument.name,
+			   argument.help);
+	split_deinit(&session.split);
+	if (buf_reserve(&text, 1))
+		return err_nomem(err);
+	*ret = take_pointer(text.data);
+	return 0;
+}
