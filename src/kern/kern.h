@@ -32,18 +32,30 @@ DEFINE_CLEANUP(struct kern *, kern_close);
  * hint`; with log level LOG_VERBOSE the whole log is printed.
  */
 int kern_load(struct kern *kern, struct err *err);
+/* Where verifier messages find source lines: the object that @image was split from. Borrowed until
+ * close. Without it only kernels from 6.8 on name lines. */
+struct obj;
+void kern_set_source(struct kern *kern, const struct obj *source);
 
 /* ---- programs ---------------------------------------------------------- */
 size_t kern_program_count(const struct kern *kern);
 struct kern_program *kern_program_at(struct kern *kern, size_t index); /* file order */
 struct kern_program *kern_program_find(struct kern *kern, const char *name);
 const char *kern_program_name(const struct kern_program *program);
+/* As in effect: "kprobe/vfs_read", after kern_program_set_target() with the new target. */
 const char *kern_program_section(const struct kern_program *program);
+/* Behind the kind: "vfs_read"; NULL: bare. Unresolved $NAMEs are still in it. */
+const char *kern_program_target(const struct kern_program *program);
+/* SEC("perf_event/EVENT@FREQ"): "EVENT@FREQ", for which the session opens the events and calls
+ * kern_program_attach_event(); NULL for all other programs. */
+const char *kern_program_event_text(const struct kern_program *program);
+/* Can kern_program_run() run it? (raw_tp and syscall programs.) */
+bool kern_program_runnable(const struct kern_program *program);
 
 /* What will become of it at kern_load/kern_attach. */
 enum kern_program_state {
-	KERN_PROGRAM_PLANNED,  /* will be loaded and attached */
-	KERN_PROGRAM_BARE,     /* no target (bare SEC("raw_tp"), SEC("kprobe")): loaded, not attached */
+	KERN_PROGRAM_PLANNED, /* will be loaded and attached */
+	KERN_PROGRAM_BARE, /* no target (bare SEC("raw_tp"), SEC("kprobe")): loaded, not attached */
 	KERN_PROGRAM_DISABLED, /* switched off before load: not loaded */
 	KERN_PROGRAM_SKIPPED,  /* OPTIONAL() and its target is absent */
 	KERN_PROGRAM_ATTACHED,
@@ -51,31 +63,47 @@ enum kern_program_state {
 };
 enum kern_program_state kern_program_state(const struct kern_program *program);
 
-/* Target text behind the section's kind after $NAME substitution (by the session), e.g.
- * "vfs_read", "/bin/x:func", "sys:event". Before load. NULL returns to the section's own. */
+/* Another target, or another kind that receives the same arguments, after $NAME substitution (by
+ * the session): "vfs_read", "kprobe:vfs_read", "kretprobe/vfs_read", "/bin/x:func",
+ * "uprobe:/bin/x:func", "sched/sched_switch". Before load (-EBUSY later). NULL returns to the
+ * section's own. -EINVAL: a kind with other arguments. */
 int kern_program_set_target(struct kern_program *program, const char *kind_and_target,
 			    struct err *err);
 int kern_program_set_enabled(struct kern_program *program, bool enabled, struct err *err);
 /* OPTIONAL(): absence of the target skips the program instead of failing. Before load. */
 void kern_program_set_optional(struct kern_program *program);
 
-/* Checks every target before load; marks OPTIONAL ones as skipped (*skipped names them, for a
- * note). A missing target is one error: which, why, nearest names. */
+/* Before load: OPTIONAL programs whose target is absent become SKIPPED (told by a note). A missing
+ * target of any other is one error: which, why, nearest names. What is costly to look up (kernel
+ * symbols: 70 ms) is left to kern_attach(), which says the same, unless the program is optional. */
 int kern_check_targets(struct kern *kern, struct err *err);
+/* The same for all programs, whatever it costs: --dry-run. */
+int kern_check_every_target(struct kern *kern, struct err *err);
 
-/* What a probe of @pid/@cpu scope attaches to: uprobes and USDT of a -p run attach to that
- * process only; 0 = everybody. */
+/* Scope: uprobes and USDT of a -p run attach to that process only. */
 struct kern_attach_options {
-	int pid; /* uprobe, USDT; -1: all */
+	int pid; /* uprobe, USDT: this process only; <= 0: all */
 };
 int kern_attach(struct kern *kern, const struct kern_attach_options *options, struct err *err);
+/* Last attached, first detached; return probes leave tracefs. May be attached again. */
 void kern_detach(struct kern *kern);
-/* One program, while running: probe_enable()/probe_disable(). */
+/* SEC("perf_event...") programs: run at each overflow of the @count events; -1 entries are passed
+ * over. Descriptors stay the caller's (they are duplicated); detaching disables the events. All or
+ * none. kern_attach() leaves these programs alone. */
+int kern_program_attach_event(struct kern_program *program, const int *fds, size_t count,
+			      struct err *err);
+/* SEC("iter/...") that is attached: a new descriptor whose reads run the program and give its
+ * output; the caller's. -errno. */
+int kern_program_iter_fd(const struct kern_program *program);
+/* One program, while running: probe_enable()/probe_disable(). Detached before kern_attach(), it is not
+ * attached by that. 0 when it is so already; -ENOENT: not loaded, or never attached. */
 int kern_program_attach(struct kern_program *program, struct err *err);
 int kern_program_detach(struct kern_program *program);
 /* A further instance at another place ("kprobe:vfs_read", "/bin/x:func" ...): probe_attach(). */
 int kern_program_attach_at(struct kern_program *program, const char *where, struct err *err);
-/* BPF_PROG_TEST_RUN once on @cpu (raw_tp kinds only: -EOPNOTSUPP otherwise); -1: on each online CPU. */
+/* Once on @cpu, -1: on each online CPU, by BPF_PROG_TEST_RUN: raw_tp programs (arguments all zero)
+ * and, on the calling CPU, syscall programs; -EOPNOTSUPP for others, -ENOENT if not loaded, -ENXIO
+ * for a CPU that is offline. */
 int kern_program_run(struct kern_program *program, int cpu);
 int kern_program_fd(const struct kern_program *program);
 /* Statistics of the kernel while /proc/sys/kernel/bpf_stats_enabled or BPF_ENABLE_STATS is on;
@@ -88,15 +116,16 @@ int kern_program_get_info(const struct kern_program *program, struct kern_progra
 /* ---- maps ---------------------------------------------------------------- */
 size_t kern_map_count(const struct kern *kern);
 struct kern_map *kern_map_at(struct kern *kern, size_t index);
-struct kern_map *kern_map_find(struct kern *kern, const char *name); /* also ".bss", ".rodata" ... */
+struct kern_map *kern_map_find(struct kern *kern,
+			       const char *name); /* also ".bss", ".rodata" ... */
 const char *kern_map_name(const struct kern_map *map);
 
 struct kern_map_info {
 	uint32_t type; /* BPF_MAP_TYPE_* */
 	uint32_t key_size, value_size, max_entries, flags;
 	uint32_t key_type, value_type; /* BTF ids in the object's types; 0: unknown */
-	bool is_data;	  /* .bss, .data, .rodata ... */
-	bool mapped;	  /* live memory in this process */
+	bool is_data;                  /* .bss, .data, .rodata ... (value_type is its DATASEC) */
+	bool mapped;                   /* live memory in this process */
 	bool per_cpu;
 };
 void kern_map_get_info(const struct kern_map *map, struct kern_map_info *ret);
@@ -107,8 +136,15 @@ int kern_map_set_max_entries(struct kern_map *map, uint32_t entries, struct err 
 int kern_map_set_initial(struct kern_map *map, const void *data, size_t size, struct err *err);
 /* Maps whose name starts with "__duet_" that no kernel program uses are not created: told here. */
 int kern_map_set_unused(struct kern_map *map);
+/* Makes an array live memory, if the kernel allows that for its values (no lock, timer, kptr ...);
+ * -EOPNOTSUPP: it stays as it is. Before load. */
+int kern_map_make_mmapable(struct kern_map *map);
+/* Bytes that kern_map_place() takes, whole pages; 0: cannot be placed. Element i of an array is at
+ * i * round_up(value_size, 8). */
+size_t kern_map_place_size(const struct kern_map *map);
 /* After load: the kernel's memory of a data map or mmapable array, placed at @address
- * (page-aligned, MAP_FIXED; NULL: anywhere), read-only for frozen maps. Returns in *ret. */
+ * (page-aligned, MAP_FIXED; NULL: anywhere), read-only for frozen maps. Returns in *ret. Memory at
+ * @address is the caller's to unmap, other memory goes with kern_close(). */
 int kern_map_place(struct kern_map *map, void *address, void **ret, struct err *err);
 int kern_map_fd(const struct kern_map *map); /* -1 before load */
 bool kern_map_created(const struct kern_map *map);
@@ -122,34 +158,40 @@ int kern_map_next_key(const struct kern_map *map, const void *key, void *next);
 int kern_map_push(const struct kern_map *map, const void *value, uint64_t flags);
 int kern_map_pop(const struct kern_map *map, void *value);
 int kern_map_peek(const struct kern_map *map, void *value);
-int kern_map_clear(const struct kern_map *map);
-int64_t kern_map_entries(const struct kern_map *map); /* in batches where the kernel can */
+int kern_map_clear(const struct kern_map *map);          /* arrays: to zero */
+int64_t kern_map_entries(const struct kern_map *map);    /* in batches where the kernel can */
+size_t kern_map_value_bytes(const struct kern_map *map); /* of one lookup: all CPUs' copies */
 
-/* All elements at one time, in batches where the kernel can. Owned by the caller: free both. */
+/* All elements at one time, in batches where the kernel can. A table that changes meanwhile shows no
+ * key twice. -EOPNOTSUPP for kinds without rows (rings, maps of maps, program arrays, queues).
+ * Owned by the caller: kern_rows_deinit(). */
 struct kern_rows {
 	size_t count;
 	uint32_t key_size, value_size; /* bytes of one key and of one value (all CPUs) as stored */
-	uint32_t cpus;		       /* copies in a value: 1, or possible CPUs for per-CPU maps */
+	uint32_t cpus;                 /* copies in a value: 1, or possible CPUs for per-CPU maps */
 	uint8_t *keys, *values;
 };
 int kern_map_read_all(const struct kern_map *map, struct kern_rows *ret);
 void kern_rows_deinit(struct kern_rows *rows);
 
 /* ---- rings: records of ring buffers and perf-event arrays ------------------- */
-typedef int (*kern_record_fn)(void *context, const void *record, size_t size); /* <0 ends the poll */
+/* <0 ends the consume, which returns it; that record counts as handled. In a perf-event array @size is rounded up
+ * by the kernel to a multiple of 8, less 4. */
+typedef int (*kern_record_fn)(void *context, const void *record, size_t size);
 typedef void (*kern_lost_fn)(void *context, int cpu, uint64_t count);
 struct kern_ring;
 int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn lost, void *context,
 		   struct kern_ring **ret, struct err *err);
-int kern_ring_fd(const struct kern_ring *ring);	 /* readable when there is something (epoll fd) */
+int kern_ring_fd(const struct kern_ring *ring); /* readable (level) when there is something */
 /* Hands out what is there now, at most @limit records (0: all). Count, or what record returned. */
 int kern_ring_consume(struct kern_ring *ring, size_t limit);
 void kern_ring_close(struct kern_ring *ring);
+DEFINE_CLEANUP(struct kern_ring *, kern_ring_close);
 
 /* ---- this kernel ----------------------------------------------------------- */
 /* The feature table: asked, never a version number. Each row is probed once, on demand. */
 enum kern_feature {
-	KERN_FEATURE_BTF,	   /* /sys/kernel/btf/vmlinux */
+	KERN_FEATURE_BTF, /* /sys/kernel/btf/vmlinux */
 	KERN_FEATURE_KPROBE,
 	KERN_FEATURE_FENTRY,
 	KERN_FEATURE_KPROBE_MULTI,
@@ -158,25 +200,26 @@ enum kern_feature {
 	KERN_FEATURE_RAW_TRACEPOINT,
 	KERN_FEATURE_RINGBUF,
 	KERN_FEATURE_TASK_STORAGE,
-	KERN_FEATURE_CPU_V4,	   /* sdiv, movsx ... in kernel programs */
-	KERN_FEATURE_BATCH,	   /* map batch operations */
+	KERN_FEATURE_CPU_V4, /* sdiv, movsx ... in kernel programs */
+	KERN_FEATURE_BATCH,  /* map batch operations */
 	KERN_FEATURE_COUNT,
 };
 struct kern_feature_row {
-	const char *name;	 /* "kprobes" */
-	const char *purpose;	 /* "SEC(\"kprobe/...\") programs" */
-	const char *remedy;	 /* how to get it */
+	const char *name;    /* "kprobes" */
+	const char *purpose; /* "SEC(\"kprobe/...\") programs" */
+	const char *remedy;  /* how to get it */
 };
 const struct kern_feature_row *kern_feature_row(enum kern_feature feature);
-/* 1 yes, 0 no (reason in err->text), -errno could not be told. */
+/* 1 yes, 0 no (reason in err->text), -errno could not be told. Takes up to 10 ms: not kept. */
 int kern_feature(enum kern_feature feature, struct err *err);
 
-/* tracefs: found or mounted (at /sys/kernel/tracing) for us. */
-const char *kern_tracefs(struct err *err); /* NULL with the reason */
-/* Left-over duet_PID_* entries of dead processes are removed; count or -errno. */
+/* tracefs: found or mounted (at /sys/kernel/tracing) for us. A literal; NULL with the reason. */
+const char *kern_tracefs(struct err *err);
+/* Left-over duet_PID_* entries of dead processes are removed, those of living ones never; the
+ * number removed. */
 int kern_tracefs_sweep(void);
 
-/* vmlinux.h of this machine (or of a BTF file) as C text. */
+/* vmlinux.h of this machine (NULL) or of a BTF or ELF file as C text. */
 int kern_write_vmlinux_header(const char *btf_path, int fd, struct err *err);
 
 int kern_possible_cpus(void);

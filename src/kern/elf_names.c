@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The names that a binary offers to probes: function symbols, and USDT probes as the notes of
+ * <sys/sdt.h> tell them. For checks and "did you mean": attaching itself is libbpf's. */
+#include "kern/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/reader.h"
+
+#define STAPSDT_NOTE_TYPE 3
+
+struct binary {
+	int fd;
+	Elf *elf;
+};
+
+static void binary_close(struct binary *binary)
+{
+	elf_end(binary->elf);
+	close_fd(&binary->fd);
+}
+
+static int binary_open(struct binary *binary, const char *path, struct err *err)
+{
+	*binary = (struct binary){ .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	if (binary->fd < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	elf_version(EV_CURRENT);
+	binary->elf = elf_begin(binary->fd, ELF_C_READ_MMAP, NULL);
+	if (!binary->elf || elf_kind(binary->elf) != ELF_K_ELF)
+		return err_set(err, -ENOEXEC, "%s: not an ELF file%s", path,
+			       " (a script? name its interpreter's binary)");
+	return 0;
+}
+
+static void list_symbols(struct binary *binary, Elf_Scn *section, const GElf_Shdr *header,
+			 elfnames_fn fn, void *context)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t i, count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+
+	for (i = 0; data && i < count; i++) {
+		const char *name;
+		GElf_Sym symbol;
+
+		if (!gelf_getsym(data, i, &symbol))
+			break;
+		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC &&
+		    GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
+			continue;
+		if (symbol.st_shndx == SHN_UNDEF)
+			continue;
+		name = elf_strptr(binary->elf, header->sh_link, symbol.st_name);
+		if (name && name[0])
+			fn(context, NULL, name);
+	}
+}
+
+int elfnames_symbols(const char *path, elfnames_fn fn, void *context, struct err *err)
+{
+	CLEANUP(binary_close)
+	struct binary binary;
+	int code = binary_open(&binary, path, err);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	if (code)
+		return code;
+	while ((section = elf_nextscn(binary.elf, section))) {
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
+			list_symbols(&binary, section, &header, fn, context);
+	}
+	return 0;
+}
+
+/* Three addresses, then provider, name and arguments, each ended by a zero. */
+static void list_note(const void *description, size_t size, size_t address_size, elfnames_fn fn,
+		      void *context)
+{
+	const char *text = description;
+	const char *provider = string_at(text, size, 3 * address_size);
+	const char *name;
+
+	if (!provider)
+		return;
+	name = string_at(text, size, (provider - text) + strlen(provider) + 1);
+	if (name)
+		fn(context, provider, name);
+}
+
+int elfnames_usdt(const char *path, elfnames_fn fn, void *context, struct err *err)
+{
+	CLEANUP(binary_close)
+	struct binary binary;
+	int code = binary_open(&binary, path, err);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	if (code)
+		return code;
+	while ((section = elf_nextscn(binary.elf, section))) {
+		size_t at = 0, name, description;
+		GElf_Nhdr note;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
+			continue;
+		data = elf_getdata(section, NULL);
+		while (data && (at = gelf_getnote(data, at, &note, &name, &description)) > 0) {
+			if (note.n_type == STAPSDT_NOTE_TYPE && note.n_namesz == 8 &&
+			    !memcmp((char *)data->d_buf + name, "stapsdt", 8))
+				list_note((char *)data->d_buf + description, note.n_descsz,
+					  gelf_getclass(binary.elf) == ELFCLASS32 ? 4 : 8, fn,
+					  context);
+		}
+	}
+	return 0;
+}

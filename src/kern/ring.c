@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Records from the kernel half. The ring buffer is read by our own loop, as the kernel's
+ * Documentation/bpf/ringbuf.rst lays it out; perf-event arrays through libbpf.
+ */
+#include "kern/internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PERF_PAGES 64 /* per CPU; a power of two */
+
+struct kern_ring {
+	kern_record_fn record;
+	kern_lost_fn lost;
+	void *context;
+	size_t page;
+	/* ring buffer */
+	int map_fd;
+	unsigned long *consumer; /* our position, a page of its own */
+	const unsigned long *producer;
+	const uint8_t *data; /* mapped twice in a row: no record is ever in two pieces */
+	size_t mask;
+	/* perf-event array, NULL for a ring buffer */
+	struct perf_buffer *buffer;
+	size_t limit; /* of the running consume; 0: none */
+	int count, stop;
+};
+
+void kern_ring_close(struct kern_ring *ring)
+{
+	if (!ring)
+		return;
+	perf_buffer__free(ring->buffer);
+	if (ring->consumer)
+		munmap(ring->consumer, ring->page);
+	if (ring->producer)
+		munmap((void *)ring->producer, ring->page + 2 * (ring->mask + 1));
+	free(ring);
+}
+
+int kern_ring_fd(const struct kern_ring *ring)
+{
+	return ring->buffer ? perf_buffer__epoll_fd(ring->buffer) : ring->map_fd;
+}
+
+static int open_ringbuf(struct kern_ring *ring, const struct kern_map *map)
+{
+	size_t size = map->info.max_entries;
+	void *address;
+
+	ring->map_fd = map->fd;
+	ring->mask = size - 1;
+	address = mmap(NULL, ring->page, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, 0);
+	if (address == MAP_FAILED)
+		return -errno;
+	ring->consumer = address;
+	address = mmap(NULL, ring->page + 2 * size, PROT_READ, MAP_SHARED, map->fd, ring->page);
+	if (address == MAP_FAILED)
+		return -errno;
+	ring->producer = address;
+	ring->data = (uint8_t *)address + ring->page;
+	return 0;
+}
+
+/*
+ * Hands out what is complete. Our position is published every eighth of the ring, not for each
+ * record: the producers' cache line then stays with them. A producer wakes us only when it finds
+ * our published position at its record, so before we return we publish and look once more.
+ */
+static int consume_ringbuf(struct kern_ring *ring, size_t limit)
+{
+	unsigned long at = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED), published = at;
+	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	size_t step = (ring->mask + 1) / 8;
+	int count = 0, code = 0;
+
+	for (;;) {
+		const uint32_t *header = (const void *)(ring->data + (at & ring->mask));
+		uint32_t size = 0;
+
+		if (at < end)
+			size = __atomic_load_n(header, __ATOMIC_ACQUIRE);
+		if (at >= end || (size & BPF_RINGBUF_BUSY_BIT)) {
+			unsigned long seen = end;
+
+			if (published == at && at < end)
+				break; /* its producer will wake us */
+			__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
+			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+			end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+			if (published == at && end == seen)
+				break;
+			published = at;
+			continue;
+		}
+		at += ((size & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
+		if (!(size & BPF_RINGBUF_DISCARD_BIT)) {
+			code = ring->record(ring->context,
+					    (const uint8_t *)header + BPF_RINGBUF_HDR_SZ, size);
+			count++;
+		}
+		if (at - published >= step || code < 0) {
+			__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
+			published = at;
+		}
+		if (code < 0 || (limit && (size_t)count >= limit) || count == INT32_MAX)
+			break;
+	}
+	__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
+	return code < 0 ? code : count;
+}
+
+static enum bpf_perf_event_ret perf_record(void *context, int cpu, struct perf_event_header *event)
+{
+	struct kern_ring *ring = context;
+	int code = 0;
+
+	if (event->type == PERF_RECORD_SAMPLE) {
+		struct {
+			struct perf_event_header header;
+			uint32_t size;
+			uint8_t data[];
+		} *sample = (void *)event;
+
+		code = ring->record(ring->context, sample->data, sample->size);
+		ring->count++;
+	} else if (event->type == PERF_RECORD_LOST) {
+		struct {
+			struct perf_event_header header;
+			uint64_t id, lost;
+		} *lost = (void *)event;
+
+		if (ring->lost)
+			ring->lost(ring->context, cpu, lost->lost);
+	}
+	if (code < 0)
+		ring->stop = code;
+	if (code < 0 || (ring->limit && (size_t)ring->count >= ring->limit))
+		return LIBBPF_PERF_EVENT_DONE;
+	return LIBBPF_PERF_EVENT_CONT;
+}
+
+static int open_perf(struct kern_ring *ring, const struct kern_map *map)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_BPF_OUTPUT,
+					.sample_type = PERF_SAMPLE_RAW,
+					.sample_period = 1,
+					.wakeup_events = 1 };
+
+	ring->buffer = perf_buffer__new_raw(map->fd, PERF_PAGES, &attr, perf_record, ring, NULL);
+	return ring->buffer ? 0 : -errno;
+}
+
+/* One CPU after the other, so that a limit or a stop holds for all of them. */
+static int consume_perf(struct kern_ring *ring, size_t limit)
+{
+	size_t i, buffers = perf_buffer__buffer_cnt(ring->buffer);
+
+	ring->limit = limit;
+	ring->count = 0;
+	ring->stop = 0;
+	for (i = 0; i < buffers; i++) {
+		int code = perf_buffer__consume_buffer(ring->buffer, i);
+
+		/* DONE (0) and CONT (-2) are the values of enum bpf_perf_event_ret. */
+		if (code && code != LIBBPF_PERF_EVENT_CONT && code != -ENOENT)
+			return code;
+		if (ring->stop || (limit && (size_t)ring->count >= limit))
+			break;
+	}
+	return ring->stop ? ring->stop : ring->count;
+}
+
+int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn lost, void *context,
+		   struct kern_ring **ret, struct err *err)
+{
+	CLEANUP(kern_ring_close_cleanup)
+	struct kern_ring *ring = calloc(1, sizeof(*ring));
+	int code;
+
+	if (!ring)
+		return err_nomem(err);
+	LISTEN(&map->kern->messages);
+	ring->record = record;
+	ring->lost = lost;
+	ring->context = context;
+	ring->page = sysconf(_SC_PAGESIZE);
+	if (map->fd < 0)
+		code = -ENOENT;
+	else if (map->info.type == BPF_MAP_TYPE_RINGBUF)
+		code = open_ringbuf(ring, map);
+	else if (map->info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
+		code = open_perf(ring, map);
+	else
+		return err_set(err, -EINVAL, "map %s: neither a ring buffer nor a perf-event array",
+			       map->name);
+	if (code)
+		return err_set(err, code, "map %s: cannot be read: %s", map->name,
+			       kern_errno_text(code));
+	*ret = take_pointer(ring);
+	return 0;
+}
+
+int kern_ring_consume(struct kern_ring *ring, size_t limit)
+{
+	LISTEN(NULL);
+	return ring->buffer ? consume_perf(ring, limit) : consume_ringbuf(ring, limit);
+}
