@@ -1,11 +1,14 @@
 # shellcheck shell=bash
 # Sourced by tests/guest/*: which guest kernels there are, and how they get into the cache.
 #
-# A cache entry kernel/ARCH-SERIES is a link to kernel/PACKAGE_VERSION, which holds
+# A cache entry ARCH-SERIES is a link to PACKAGE_VERSION_DEBARCH beside it, which holds
 #   kernel        what QEMU boots (x86-64: the ELF vmlinux, whose PVH entry saves a second)
 #   base.cpio.gz  busybox and the modules that the guest needs before it has its root
 #   release       the kernel's release, for people
 #   btf           its raw BTF, once tests/guest/btf has asked for it
+
+# Bump the number when what an entry holds changes.
+kernel_cache=$CACHE/kernel-2
 
 guest_archs=(x86_64 arm64)
 guest_kernels=(6.1 6.12)
@@ -87,12 +90,12 @@ kernel_base() { # BUSYBOX MODULES_DIR WORKDIR OUT: the initramfs that all runs s
 
 kernel_build() { # ARCH SERIES, with the lock held
 	local arch=$1 series=$2 debarch meta busybox work deb image name
-	[[ -e $CACHE/kernel/$arch-$series/kernel ]] && return 0
+	[[ -e $kernel_cache/$arch-$series/kernel ]] && return 0
 	debarch=$(debian_arch "$arch")
 	meta=$(kernel_meta "$series")-$debarch
 	busybox=$(busybox_of "$arch")
-	mkdir -p "$CACHE/kernel"
-	work=$(mktemp -d "$CACHE/kernel/.new-XXXXXX")
+	mkdir -p "$kernel_cache"
+	work=$(mktemp -d "$kernel_cache/.new-XXXXXX")
 	# shellcheck disable=SC2064 # the folder of now
 	trap "rm -rf '$work'" EXIT
 	with_lock "apt-$debarch" apt_fetch "$debarch" kernel_download "$debarch" "$meta" "$work" ||
@@ -111,15 +114,15 @@ kernel_build() { # ARCH SERIES, with the lock held
 	kernel_base "$busybox" "$work/deb" "$work/base" "$work/entry/base.cpio.gz"
 	name=${deb##*/}
 	name=${name%.deb}
-	rm -rf "$CACHE/kernel/$name"
-	mv "$work/entry" "$CACHE/kernel/$name"
-	ln -sfn "$name" "$CACHE/kernel/$arch-$series"
-	say "kernel: $arch $series is $(<"$CACHE/kernel/$name/release")"
+	# One of the same name may have guests running from it.
+	[[ -e $kernel_cache/$name ]] || mv "$work/entry" "$kernel_cache/$name"
+	ln -sfn "$name" "$kernel_cache/$arch-$series"
+	say "kernel: $arch $series is $(<"$kernel_cache/$name/release")"
 }
 
 # Sets KERNEL_DIR to the cache entry of a kernel, fetching it when it is not there.
 kernel_entry() { # ARCH SERIES
-	KERNEL_DIR=$CACHE/kernel/$1-$2
+	KERNEL_DIR=$kernel_cache/$1-$2
 	[[ -e $KERNEL_DIR/kernel ]] && return 0
 	need_tool cpio cpio
 	need_tool xz xz-utils
