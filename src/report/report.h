@@ -18,9 +18,9 @@ enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
 
 /* What the values of a column stand for when the machine cannot count them. */
 struct report_counter {
-	const char *member;    /* name of the pmu_sum member or variable: "cycles" */
-	const char *event;     /* "instructions:u", or the text of the substitute */
-	bool supported;	       /* false: every value prints as `not supported` */
+	const char *member; /* name of the pmu_sum member or variable: "cycles" */
+	const char *event;  /* "instructions:u", or the text of the substitute */
+	bool supported;     /* false: every value prints as `not supported` */
 };
 
 /* Names that a number can be turned into (all optional; NULL: print the number). Results are
@@ -30,14 +30,16 @@ struct report_names {
 	const char *(*cgroup)(void *context, uint64_t id);
 	const char *(*kernel_address)(void *context, uint64_t address);
 	size_t (*stack)(void *context, int32_t id, bool user, uint64_t *addresses, size_t max);
+	/* Of the process of the row's duet_pid column; @pid 0 when it has none. */
+	const char *(*user_address)(void *context, uint32_t pid, uint64_t address);
 };
 
 struct report;
 struct report_options {
 	enum report_format format;
-	FILE *out;	       /* borrowed */
-	char separator;	       /* CSV; 0: ',' */
-	int width;	       /* columns of the terminal; 0: 80 */
+	FILE *out;      /* borrowed */
+	char separator; /* CSV; 0: ',' */
+	int width;      /* columns of the terminal, tables are cut to it; 0: nothing is cut */
 	struct report_names names;
 	const struct report_counter *counters; /* borrowed */
 	size_t ncounters;
@@ -52,7 +54,7 @@ struct report_map {
 	const struct types *types;
 	uint32_t key_type, value_type; /* BTF ids, 0: unknown (printed as hex) */
 	uint32_t key_size, value_size; /* bytes of one key, of one CPU's value */
-	uint32_t cpus;		       /* values hold that many copies, each rounded up to 8 bytes; summed */
+	uint32_t cpus; /* values hold that many copies, each rounded up to 8 bytes; summed */
 	size_t count;
 	const uint8_t *keys, *values;
 };
