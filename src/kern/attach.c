@@ -317,7 +317,8 @@ int kern_program_attach(struct kern_program *program, struct err *err)
 		return code;
 	if (program->nlinks)
 		return 0;
-	if (!program->target && program->kind->id != KIND_OTHER)
+	if (!program->target && program->kind->id != KIND_OTHER &&
+	    program->kind->id != KIND_PERF_EVENT)
 		return err_set(err, -EINVAL, "program %s (%s): no target",
 			       kern_program_name(program), program->section);
 	LISTEN(&program->kern->messages);
@@ -376,49 +377,72 @@ int kern_program_attach_at(struct kern_program *program, const char *where, stru
 	return 0;
 }
 
-int kern_program_attach_event(struct kern_program *program, const int *fds, size_t count,
-			      struct err *err)
+int kern_program_set_events(struct kern_program *program, const int *fds, size_t count,
+			    struct err *err)
 {
-	size_t i, before = program->nlinks;
-	int code = 0;
+	size_t i;
 
 	if (program->kind->id != KIND_PERF_EVENT)
 		return err_set(err, -EINVAL, "program %s (%s): not a perf_event program",
 			       kern_program_name(program), program->section);
-	LISTEN(&program->kern->messages);
-	for (i = 0; i < count && !code; i++) {
-		struct kern_link *link;
-		int fd;
+	if (program->nevents || program->nlinks)
+		return err_set(err, -EBUSY, "program %s: has its events already",
+			       kern_program_name(program));
+	program->events = calloc(count ? count : 1, sizeof(*program->events));
+	if (!program->events)
+		return err_nomem(err);
+	for (i = 0; i < count; i++) {
+		int fd = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
 
-		if (fds[i] < 0)
-			continue;
-		link = array_grow(&program->links, &program->nlinks, &program->links_capacity,
-				  sizeof(*link));
-		if (!link) {
+		if (fds[i] >= 0 && fd < 0)
+			return err_set(err, -errno, "program %s: events: %s",
+				       kern_program_name(program), strerror(errno));
+		if (fd >= 0)
+			program->events[program->nevents++] = fd;
+	}
+	return 0;
+}
+
+static int attach_event(struct kern_program *program, int event, struct kern_link *ret)
+{
+	/* The link closes its descriptor; ours is for the next time. */
+	int fd = fcntl(event, F_DUPFD_CLOEXEC, 3), code;
+
+	if (fd < 0)
+		return -errno;
+	code = take_link(bpf_program__attach_perf_event(program->program, fd), ret);
+	if (code)
+		close(fd);
+	return code;
+}
+
+/* One link for each event: @ret is the first, the others follow it. */
+int attach_events(struct kern_program *program, const char *target, struct kern_link *ret,
+		  struct err *err)
+{
+	size_t i, first = ret - program->links;
+	int code = 0;
+
+	if (!program->nevents)
+		return err_set(err, -ENOENT, "no event is open for it");
+	for (i = 0; i < program->nevents && !code; i++) {
+		struct kern_link *link = &program->links[first];
+
+		if (i)
+			link = array_grow(&program->links, &program->nlinks,
+					  &program->links_capacity, sizeof(*link));
+		if (!link)
 			code = -ENOMEM;
-			break;
-		}
-		/* The link closes its descriptor; the caller keeps its own. */
-		fd = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-		code = fd < 0 ? -errno : 0;
-		if (!code)
-			code = take_link(bpf_program__attach_perf_event(program->program, fd),
-					 link);
-		if (code) {
-			if (fd >= 0)
-				close(fd);
-			program->nlinks--;
-		}
+		else
+			code = attach_event(program, program->events[i], link);
 	}
-	if (!code) {
-		program->state = KERN_PROGRAM_ATTACHED;
+	if (!code)
 		return 0;
-	}
-	while (program->nlinks > before)
+	/* The caller gives up the first. */
+	while (program->nlinks > first + 1)
 		link_release(program->kern, &program->links[--program->nlinks]);
-	libbpf_failed(program, code, err);
-	return err_prepend(err, code, "program %s (%s)", kern_program_name(program),
-			   program->section);
+	link_release(program->kern, &program->links[first]);
+	return libbpf_failed(program, code, err);
 }
 
 void program_release_links(struct kern_program *program)

@@ -91,6 +91,9 @@ struct kern_program {
 	const char *target; /* inside section, NULL: bare */
 	enum kern_program_state state;
 	bool optional;
+	bool retargeted; /* by kern_program_set_target() */
+	int *events;     /* of a perf_event program: our duplicates */
+	size_t nevents;
 	bool target_set; /* libbpf knows the attach target (BTF kinds) */
 	struct kern_link *links;
 	size_t nlinks, links_capacity;
@@ -120,6 +123,9 @@ struct kern {
 	size_t nmaps;
 	struct kern_attach_options options;
 	struct messages messages;
+	struct totals *totals;         /* NULL: none */
+	struct target_tree *tree;      /* NULL: nobody asks */
+	int statistics;                /* fd that keeps them on, 0: off */
 	struct tracefs_probes *probes; /* our entries in kprobe_events, NULL: none yet */
 	bool loaded;
 };
@@ -130,6 +136,8 @@ void kern_map_deinit(struct kern_map *map);
 
 int kern_program_check(struct kern_program *program, struct err *err);
 int kern_run_on_cpus(int fd, int cpu);
+
+void kern_target_detach(struct kern *kern);
 
 /* verifier.c: makes one line of a failed load. */
 int verifier_explain(const struct kern *kern, int code, struct err *err);
@@ -146,6 +154,8 @@ int attach_raw_tp(struct kern_program *, const char *, struct kern_link *, struc
 int attach_trace(struct kern_program *, const char *, struct kern_link *, struct err *);
 int attach_auto(struct kern_program *, const char *, struct kern_link *, struct err *);
 void program_release_links(struct kern_program *program);
+void program_deinit(struct kern_program *program);
+int attach_events(struct kern_program *, const char *, struct kern_link *, struct err *);
 
 /* ---- target.c: does it exist, and what is near ------------------------------------ */
 int check_kprobe(struct kern_program *, const char *, struct err *);

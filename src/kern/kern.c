@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kern/kern.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kern/internal.h"
 
@@ -129,22 +131,23 @@ void kern_close(struct kern *kern)
 		return;
 	LISTEN(&kern->messages);
 	kern_detach(kern);
+	kern_target_stop(kern);
 	for (i = 0; i < kern->nmaps; i++)
 		kern_map_deinit(&kern->maps[i]);
 	bpf_object__close(kern->object);
-	for (i = 0; i < kern->nprograms; i++) {
-		free(kern->programs[i].section);
-		free(kern->programs[i].links);
-	}
+	for (i = 0; i < kern->nprograms; i++)
+		program_deinit(&kern->programs[i]);
+	if (kern->statistics > 0)
+		close(kern->statistics);
 	free(kern->programs);
 	free(kern->maps);
 	messages_deinit(&kern->messages);
 	free(kern);
 }
 
-void kern_set_source(struct kern *kern, const struct obj *source)
+void kern_set_object(struct kern *kern, const struct obj *object)
 {
-	kern->source = source;
+	kern->source = object;
 }
 
 /* Programs of BTF kinds have their target before they are loaded; without one they cannot be. */
@@ -197,8 +200,9 @@ int kern_attach(struct kern *kern, const struct kern_attach_options *options, st
 		struct kern_program *program = &kern->programs[i];
 		int code;
 
-		/* Events are opened by others: see kern_program_attach_event(). */
-		if (program->state != KERN_PROGRAM_PLANNED || program->kind->id == KIND_PERF_EVENT)
+		if (program->kind->id == KIND_PERF_EVENT
+			    ? program->state == KERN_PROGRAM_DETACHED || !program->nevents
+			    : program->state != KERN_PROGRAM_PLANNED)
 			continue;
 		code = kern_program_attach(program, err);
 		if (code < 0) {
@@ -222,6 +226,21 @@ void kern_detach(struct kern *kern)
 						 ? KERN_PROGRAM_PLANNED
 						 : KERN_PROGRAM_BARE;
 	}
+	kern_totals_stop(kern);
+	kern_target_detach(kern);
 	tracefs_probes_close(kern->probes);
 	kern->probes = NULL;
+}
+
+int kern_enable_statistics(struct kern *kern, struct err *err)
+{
+	int fd;
+
+	if (kern->statistics > 0)
+		return 0;
+	fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (fd < 0)
+		return err_set(err, fd, "statistics of kernel programs: %s", kern_errno_text(fd));
+	kern->statistics = fd;
+	return 0;
 }

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "duet/shared.h"
 #include "obj/types.h"
 
 struct kern;
@@ -35,7 +36,7 @@ int kern_load(struct kern *kern, struct err *err);
 /* Where verifier messages find source lines: the object that @image was split from. Borrowed until
  * close. Without it only kernels from 6.8 on name lines. */
 struct obj;
-void kern_set_source(struct kern *kern, const struct obj *source);
+void kern_set_object(struct kern *kern, const struct obj *object);
 
 /* ---- programs ---------------------------------------------------------- */
 size_t kern_program_count(const struct kern *kern);
@@ -47,8 +48,10 @@ const char *kern_program_section(const struct kern_program *program);
 /* Behind the kind: "vfs_read"; NULL: bare. Unresolved $NAMEs are still in it. */
 const char *kern_program_target(const struct kern_program *program);
 /* SEC("perf_event/EVENT@FREQ"): "EVENT@FREQ", for which the session opens the events and calls
- * kern_program_attach_event(); NULL for all other programs. */
+ * kern_program_set_events(); NULL for all other programs. */
 const char *kern_program_event_text(const struct kern_program *program);
+/* Was the target chosen by kern_program_set_target()? */
+bool kern_program_has_target(const struct kern_program *program);
 /* Can kern_program_run() run it? (raw_tp and syscall programs.) */
 bool kern_program_runnable(const struct kern_program *program);
 
@@ -87,11 +90,11 @@ struct kern_attach_options {
 int kern_attach(struct kern *kern, const struct kern_attach_options *options, struct err *err);
 /* Last attached, first detached; return probes leave tracefs. May be attached again. */
 void kern_detach(struct kern *kern);
-/* SEC("perf_event...") programs: run at each overflow of the @count events; -1 entries are passed
- * over. Descriptors stay the caller's (they are duplicated); detaching disables the events. All or
- * none. kern_attach() leaves these programs alone. */
-int kern_program_attach_event(struct kern_program *program, const int *fds, size_t count,
-			      struct err *err);
+/* SEC("perf_event...") programs run at each overflow of these @count events, from kern_attach() (or
+ * kern_program_attach()) on; -1 entries are passed over. Descriptors stay the caller's (they are
+ * duplicated); detaching disables the events. Without events such a program is not attached. */
+int kern_program_set_events(struct kern_program *program, const int *fds, size_t count,
+			    struct err *err);
 /* SEC("iter/...") that is attached: a new descriptor whose reads run the program and give its
  * output; the caller's. -errno. */
 int kern_program_iter_fd(const struct kern_program *program);
@@ -112,6 +115,8 @@ struct kern_program_info {
 	uint64_t run_ns, run_count, recursion_misses;
 };
 int kern_program_get_info(const struct kern_program *program, struct kern_program_info *ret);
+/* run_ns and run_count count from now on, until kern_close(). */
+int kern_enable_statistics(struct kern *kern, struct err *err);
 
 /* ---- maps ---------------------------------------------------------------- */
 size_t kern_map_count(const struct kern *kern);
@@ -187,6 +192,68 @@ int kern_ring_fd(const struct kern_ring *ring); /* readable (level) when there i
 int kern_ring_consume(struct kern_ring *ring, size_t limit);
 void kern_ring_close(struct kern_ring *ring);
 DEFINE_CLEANUP(struct kern_ring *, kern_ring_close);
+
+/* ---- task totals: duet's own sched_switch program ----------------------------------- */
+/* After load: has the script asked for totals (CALLS(): map __duet_task is there)? */
+bool kern_totals_needed(struct kern *kern);
+/*
+ * After load, before kern_attach(). @fds: [@slots][@ncpus], -1: not open (contributes nothing);
+ * @cpus: the CPU ids of the columns. From now on every thread that has a __duet_task is charged
+ * what the counters of its CPU gained while it ran. Bit i of __duet_cpu's `valid` says that slot i
+ * has a base on that CPU. Counters may be enabled before or after.
+ */
+int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int *cpus,
+		      size_t ncpus, struct err *err);
+/* Charges the running threads up to now, on every CPU: before totals are read at the end. */
+int kern_totals_flush(struct kern *kern);
+void kern_totals_stop(struct kern *kern); /* also done by kern_detach() */
+
+/* ---- the target: keeps in_target() true -------------------------------------------------- */
+/* @what: "fork", "exec", "exit". < 0 ends the consume, which returns it. */
+typedef int (*kern_child_fn)(void *context, const char *what, const struct duet_child *child);
+struct kern_target_options {
+	kern_child_fn child; /* may be NULL unless want_children */
+	void *context;
+	bool want_children; /* processes of the tree are told (user/child/...) */
+};
+/* After load, before threads are added. Loads nothing when nobody asks: no __duet_tasks in the
+ * script and no want_children; the functions below then do nothing. */
+int kern_target_start(struct kern *kern, const struct kern_target_options *options,
+		      struct err *err);
+/* All its threads, so that none slips through. -ESRCH: none. */
+int kern_target_add_process(struct kern *kern, int pid, struct err *err);
+int kern_target_add_thread(struct kern *kern, int tid, struct err *err);
+int kern_target_fd(struct kern *kern); /* readable when there is something; -1: no events */
+int kern_target_consume(struct kern *kern);
+/* kern_detach() only stops following: events that are there can still be consumed. */
+void kern_target_stop(struct kern *kern);
+
+/* ---- calibration: what a pair of probes costs ------------------------------------------------ */
+/*
+ * On a second, throw-away kern of the same image (so that the script's maps stay clean):
+ *	kern_open, set the same constants with __duet_calibrating = 1, kern_calibrate_prepare,
+ *	kern_load, kern_totals_start, kern_calibrate for each pair, read its maps, kern_close.
+ * prepare points all kprobe, kretprobe, fentry, fexit, uprobe and uretprobe programs at functions
+ * that do nothing and disables the others. A fentry program that reads arguments does not load
+ * there: load then fails, and nothing is known about its cost.
+ */
+int kern_calibrate_prepare(struct kern *kern, struct err *err);
+/* Is it of a kind that can be calibrated? */
+bool kern_calibrates(const struct kern_program *program);
+/* Attaches @programs in order, calls the empty function @calls times on this thread, detaches. */
+int kern_calibrate(struct kern_program *const *programs, size_t count, unsigned int calls,
+		   struct err *err);
+
+/* ---- bpf_printk() ------------------------------------------------------------------------------ */
+/* @line ends without a newline (unless the script printed one), with a zero behind @size. */
+typedef void (*kern_line_fn)(void *context, const char *line, size_t size);
+struct kern_printk;
+/* Lines of all BPF programs of this machine from now on: the kernel does not say whose they are. */
+int kern_printk_open(kern_line_fn line, void *context, struct kern_printk **ret, struct err *err);
+int kern_printk_fd(const struct kern_printk *printk); /* readable when there is something */
+int kern_printk_consume(struct kern_printk *printk);  /* count or -errno */
+void kern_printk_close(struct kern_printk *printk);   /* accepts NULL */
+DEFINE_CLEANUP(struct kern_printk *, kern_printk_close);
 
 /* ---- this kernel ----------------------------------------------------------- */
 /* The feature table: asked, never a version number. Each row is probed once, on demand. */

@@ -206,10 +206,11 @@ int kern_map_make_mmapable(struct kern_map *map)
 		return -EBUSY;
 	if (map->info.flags & BPF_F_MMAPABLE)
 		return 0;
-	if (map->info.is_data || map->info.type != BPF_MAP_TYPE_ARRAY ||
-	    bpf_map__pin_path(map->map))
+	if (map->info.type != BPF_MAP_TYPE_ARRAY || bpf_map__pin_path(map->map))
 		return -EOPNOTSUPP;
-	if (!btf || !map->info.value_type || holds_special(btf, map->info.value_type, 0))
+	/* libbpf itself maps only data sections that hold a global variable. */
+	if (!btf || (!map->info.value_type && !map->info.is_data) ||
+	    (map->info.value_type && holds_special(btf, map->info.value_type, 0)))
 		return -EOPNOTSUPP;
 	/* An inner map's flags must equal those of its template. */
 	for (i = 0; i < map->kern->nmaps; i++) {

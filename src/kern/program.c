@@ -9,6 +9,15 @@
 
 #include "base/log.h"
 
+void program_deinit(struct kern_program *program)
+{
+	while (program->nevents)
+		close(program->events[--program->nevents]);
+	free(program->events);
+	free(program->section);
+	free(program->links);
+}
+
 size_t kern_program_count(const struct kern *kern)
 {
 	return kern->nprograms;
@@ -53,6 +62,11 @@ enum kern_program_state kern_program_state(const struct kern_program *program)
 const char *kern_program_event_text(const struct kern_program *program)
 {
 	return program->kind->id == KIND_PERF_EVENT ? program->target : NULL;
+}
+
+bool kern_program_has_target(const struct kern_program *program)
+{
+	return program->retargeted;
 }
 
 bool kern_program_runnable(const struct kern_program *program)
@@ -132,6 +146,7 @@ int kern_program_set_target(struct kern_program *program, const char *text, stru
 	program->section = section;
 	program->kind = section_parse(section, &program->target);
 	program->target_set = false;
+	program->retargeted = text != NULL;
 	if (former != program->kind && program->kind->fixed) {
 		enum bpf_attach_type type;
 

@@ -40,7 +40,7 @@ static const struct section_kind kinds[] = {
 	{ "lsm.s", KIND_LSM, BPF_PROG_TYPE_LSM, true, attach_trace, check_btf },
 	{ "iter", KIND_ITER, BPF_PROG_TYPE_TRACING, true, attach_auto },
 	{ "iter.s", KIND_ITER, BPF_PROG_TYPE_TRACING, true, attach_auto },
-	{ "perf_event", KIND_PERF_EVENT, BPF_PROG_TYPE_PERF_EVENT, false, NULL },
+	{ "perf_event", KIND_PERF_EVENT, BPF_PROG_TYPE_PERF_EVENT, false, attach_events },
 	{ "syscall", KIND_SYSCALL, BPF_PROG_TYPE_SYSCALL, false, NULL },
 };
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The images of duet's own BPF programs, from src/kern/bpf/. */
+#include "kern/own.h"
+
+#define EMBED(name)                                                       \
+	extern const char own_##name##_begin[], own_##name##_end[];       \
+	__asm__(".pushsection .rodata\n"                                  \
+		".balign 8\n"                                             \
+		"own_" #name "_begin:\n"                                  \
+		".incbin \"" OWN_IMAGES_FOLDER "/" #name ".bpf.image\"\n" \
+		"own_" #name "_end:\n"                                    \
+		".byte 0\n"                                               \
+		".popsection\n")
+
+EMBED(totals);
+EMBED(target);
+EMBED(trigger);
+
+struct own_image own_image(enum own_name name)
+{
+	switch (name) {
+	case OWN_TOTALS:
+		return (struct own_image){ own_totals_begin, own_totals_end - own_totals_begin };
+	case OWN_TARGET:
+		return (struct own_image){ own_target_begin, own_target_end - own_target_begin };
+	default:
+		return (struct own_image){ own_trigger_begin, own_trigger_end - own_trigger_begin };
+	}
+}

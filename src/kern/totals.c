@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Task totals: duet's own sched_switch program on the script's maps __duet_task and __duet_cpu. */
+#include "kern/internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "duet/shared.h"
+#include "kern/own.h"
+
+struct totals {
+	struct own own;
+};
+
+bool kern_totals_needed(struct kern *kern)
+{
+	struct kern_map *map = kern_map_find(kern, "__duet_task");
+
+	return map && kern_map_created(map);
+}
+
+static int reuse_maps(struct kern *kern, struct own *own, struct err *err)
+{
+	static const char *const names[] = { "__duet_task", "__duet_cpu" };
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		struct kern_map *map = kern_map_find(kern, names[i]);
+		int code;
+
+		if (!map || !kern_map_created(map))
+			return err_set(err, -ENOENT, "map %s: not in the script", names[i]);
+		code = own_reuse(own, names[i], map->fd, err);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int load(struct kern *kern, struct own *own, uint32_t slots, struct err *err)
+{
+	uint32_t cpus = kern_possible_cpus();
+	struct bpf_map *events;
+	int code;
+
+	code = own_open(own, OWN_TOTALS, err);
+	if (!code)
+		code = reuse_maps(kern, own, err);
+	if (!code)
+		code = own_set(own, "slots", &slots, sizeof(slots), err);
+	if (!code)
+		code = own_set(own, "cpus", &cpus, sizeof(cpus), err);
+	if (code)
+		return code;
+	events = bpf_object__find_map_by_name(own->object, "events");
+	bpf_map__set_max_entries(events, slots * cpus);
+	return own_load(own, err);
+}
+
+static int fill_events(const struct own *own, const int *fds, size_t slots, const int *cpus,
+		       size_t ncpus, struct err *err)
+{
+	int map = own_map_fd(own, "events"), possible = kern_possible_cpus(), code;
+	size_t slot, k;
+
+	for (slot = 0; slot < slots; slot++) {
+		for (k = 0; k < ncpus; k++) {
+			uint32_t index = slot * possible + cpus[k];
+			int fd = fds[slot * ncpus + k];
+
+			if (fd < 0)
+				continue;
+			code = bpf_map_update_elem(map, &index, &fd, BPF_ANY);
+			if (code)
+				return err_set(err, code, "counter %zu of CPU %d: %s", slot,
+					       cpus[k], kern_errno_text(code));
+		}
+	}
+	return 0;
+}
+
+int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int *cpus,
+		      size_t ncpus, struct err *err)
+{
+	struct totals *totals;
+	int code;
+
+	if (!slots || slots > DUET_PMU_MAX || kern->totals)
+		return err_set(err, -EINVAL, "task totals: %zu counters", slots);
+	totals = calloc(1, sizeof(*totals));
+	if (!totals)
+		return err_nomem(err);
+	kern->totals = totals;
+	LISTEN(NULL);
+	code = load(kern, &totals->own, slots, err);
+	if (!code)
+		code = fill_events(&totals->own, fds, slots, cpus, ncpus, err);
+	if (!code)
+		code = own_attach(&totals->own, "duet_totals", err);
+	if (!code) {
+		code = kern_run_on_cpus(own_program_fd(&totals->own, "duet_totals_start"), -1);
+		if (code)
+			err_set(err, code, "task totals: first reading: %s", kern_errno_text(code));
+	}
+	if (code)
+		kern_totals_stop(kern);
+	return code;
+}
+
+int kern_totals_flush(struct kern *kern)
+{
+	LISTEN(NULL);
+	if (!kern->totals)
+		return 0;
+	return kern_run_on_cpus(own_program_fd(&kern->totals->own, "duet_totals"), -1);
+}
+
+void kern_totals_stop(struct kern *kern)
+{
+	if (!kern->totals)
+		return;
+	own_close(&kern->totals->own);
+	free(kern->totals);
+	kern->totals = NULL;
+}
