@@ -41,11 +41,14 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 /* SCRIPT as an object: a `.c` is compiled (or found in the cache), a `.o` read, `-` is C on standard
  * input, any other name is a shipped tool. */
 struct cli_script_options {
-	const char *cflags; /* --cflags, NULL: none */
-	bool explain;	    /* -v: the compiler's own words too */
+	const char *cflags;          /* --cflags, NULL: none */
+	const char *arch, *btf_path; /* NULL: this machine's */
+	bool explain;                /* -v: the compiler's own words too */
 };
 int cli_load_script(const char *script, const struct cli_script_options *options, struct buf *ret,
 		    struct err *err);
+/* For compile/: vmlinux.h of @btf_path, or of this machine (NULL). */
+int cli_write_vmlinux(void *context, const char *btf_path, int fd, struct err *err);
 /* Folders of shipped tools and headers beside the executable; "" when there is none. */
 int cli_data_folder(const char *name, char *path, size_t size);
 

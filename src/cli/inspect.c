@@ -12,11 +12,12 @@
 #include "kern/kern.h"
 #include "obj/split.h"
 
-static const char help[] = "usage: duet inspect SCRIPT [--dis]\n"
-			   "Shows what is in a script: programs, hooks, maps, globals, events, "
-			   "arguments.\n"
-			   "  --dis   the instructions of both halves too, with their source lines\n\n"
-			   "example: duet inspect ipc.o --dis\n";
+static const char help[] =
+	"usage: duet inspect SCRIPT [--dis]\n"
+	"Shows what is in a script: programs, hooks, maps, globals, events, "
+	"arguments.\n"
+	"  --dis   the instructions of both halves too, with their source lines\n\n"
+	"example: duet inspect ipc.o --dis\n";
 
 static const char *const map_types[] = {
 	[BPF_MAP_TYPE_HASH] = "hash",
@@ -38,9 +39,8 @@ static const char *const map_types[] = {
 
 static const char *map_type_name(uint32_t type)
 {
-	return type < sizeof(map_types) / sizeof(map_types[0]) && map_types[type] ?
-		       map_types[type] :
-		       "other";
+	return type < sizeof(map_types) / sizeof(map_types[0]) && map_types[type] ? map_types[type]
+										  : "other";
 }
 
 /* "struct proc", "u64", "char[16]" */
@@ -125,8 +125,8 @@ static void print_value(const struct types *types, const struct user_variable *v
 	if (types_kind(types, id) == BTF_KIND_INT && variable->size <= 8) {
 		memcpy(&number, data, variable->size);
 		printf(" = %lld", (long long)number);
-	} else if (types_kind(types, id) == BTF_KIND_ARRAY &&
-		   memchr(data, 0, variable->size) && *(const char *)data) {
+	} else if (types_kind(types, id) == BTF_KIND_ARRAY && memchr(data, 0, variable->size) &&
+		   *(const char *)data) {
 		const struct btf_array *array =
 			(const struct btf_array *)(types_get(types, id) + 1);
 
@@ -151,7 +151,8 @@ static void print_variables(const struct types *types, const struct user_half *u
 		printf("%c %-24s %s", settable ? '*' : ' ', variable->name,
 		       type_text(types, variable->type, type, sizeof(type)));
 		if (data->initial)
-			print_value(types, variable, (const char *)data->initial + variable->offset);
+			print_value(types, variable,
+				    (const char *)data->initial + variable->offset);
 		printf("\n");
 	}
 }
@@ -203,8 +204,7 @@ static void print_notes(const struct user_half *user)
 
 /* ---- --dis -------------------------------------------------------------------------------------- */
 
-static void print_line_of(const struct obj *obj, uint32_t section, uint64_t offset,
-			  uint32_t *last)
+static void print_line_of(const struct obj *obj, uint32_t section, uint64_t offset, uint32_t *last)
 {
 	struct obj_line line;
 

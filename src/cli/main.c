@@ -21,7 +21,8 @@ const struct cli_command cli_commands[] = {
 	  "show programs, hooks, maps, globals, events, arguments" },
 	{ "list", cli_list, "[events|probes|tools|hooks|functions] [GLOB] [-v]",
 	  "show what there is on this machine" },
-	{ "doctor", cli_doctor, "", "show what this machine and user can do, and how to get the rest" },
+	{ "doctor", cli_doctor, "",
+	  "show what this machine and user can do, and how to get the rest" },
 	{ NULL, NULL, NULL, NULL },
 };
 

@@ -64,7 +64,8 @@ static const char help[] =
 	"  -u USER             CMD runs as this user\n"
 	"how\n"
 	"  -e NAME=EVENT       binds PMU(NAME) of the script to another event: -e cycles=cycles:u\n"
-	"  --set VAR=VALUE     a variable of the script: 10, 64k, 500us, a system call's name, a text\n"
+	"  --set VAR=VALUE     a variable of the script: 10, 64k, 500us, a system call's name, a "
+	"text\n"
 	"  --map NAME.value[0,2..5]=N, NAME.value[all]=N, NAME.event=EVENT, NAME.max_entries=N\n"
 	"  -I MS               interval of SEC(\"user/interval\"): 1000\n"
 	"  -d SECONDS          ends after that time (also 500ms, 2m)\n"
@@ -80,7 +81,8 @@ static const char help[] =
 	"examples:\n"
 	"  duet run ipc.c -- make -j4\n"
 	"  duet run ipc.c -p 1234 -d 10 --json\n"
-	"  duet run func_cost.c --set FUNC=vfs_read -e insns=instructions:u -- tar cf /dev/null .\n";
+	"  duet run func_cost.c --set FUNC=vfs_read -e insns=instructions:u -- tar cf /dev/null "
+	".\n";
 
 /* A growing list of texts. */
 struct list {
@@ -142,8 +144,8 @@ static int take_who(struct run *run, int option, const char *value)
 		return 0;
 	case 'p':
 	case 't':
-		if (option == 'p' ? add_ids(value, &run->pids, &run->npids, &run->pids_capacity) :
-				    add_ids(value, &run->tids, &run->ntids, &run->tids_capacity))
+		if (option == 'p' ? add_ids(value, &run->pids, &run->npids, &run->pids_capacity)
+				  : add_ids(value, &run->tids, &run->ntids, &run->tids_capacity))
 			return cli_usage("run", "-%c %s: no list of process ids", option, value);
 		return 0;
 	default:
@@ -207,15 +209,15 @@ static int take_option(struct run *run, int option, const char *value)
 		return add(&run->maps, value);
 	case 'I':
 		run->session.interval_ns = cli_parse_milliseconds(value);
-		return run->session.interval_ns >= 1000 ?
-			       0 :
-			       cli_usage("run", "-I %s: milliseconds, or a number with a unit",
-					 value);
+		return run->session.interval_ns >= 1000
+			       ? 0
+			       : cli_usage("run", "-I %s: milliseconds, or a number with a unit",
+					   value);
 	case 'd':
 		run->session.duration_ns = cli_parse_seconds(value);
-		return run->session.duration_ns ?
-			       0 :
-			       cli_usage("run", "-d %s: seconds, or a number with a unit", value);
+		return run->session.duration_ns
+			       ? 0
+			       : cli_usage("run", "-d %s: seconds, or a number with a unit", value);
 	case OPT_DRY_RUN:
 		run->session.dry_run = true;
 		return 0;
@@ -226,7 +228,8 @@ static int take_option(struct run *run, int option, const char *value)
 		run->help = true;
 		return 0;
 	case OPT_CHECKED:
-		return cli_usage("run", "--checked: bounds-checked execution is not in this version");
+		return cli_usage("run",
+				 "--checked: bounds-checked execution is not in this version");
 	case 'G':
 		return cli_usage("run", "-G: cgroups as a scope are not in this version");
 	default:
@@ -346,10 +349,10 @@ static int run_session(struct run *run)
 	struct err err = { 0 };
 	int status = CLI_FAILURE, code;
 
-	log_set_level(session->quiet ? LOG_QUIET :
-		      run->verbose > 1 ? LOG_DEBUG :
-		      run->verbose ? LOG_VERBOSE :
-				     LOG_NOTE);
+	log_set_level(session->quiet     ? LOG_QUIET
+		      : run->verbose > 1 ? LOG_DEBUG
+		      : run->verbose     ? LOG_VERBOSE
+					 : LOG_NOTE);
 	run->compile.explain = run->verbose;
 	if (cli_load_script(run->script, &run->compile, &object, &err))
 		return cli_fail(&err);

@@ -34,8 +34,7 @@ static const char *hint_for(const struct hook_half *half, const struct vm_fault 
 void hook_describe_fault(struct hook_half *half, const struct hook_program *program,
 			 const struct vm_fault *fault, struct err *err)
 {
-	CLEANUP(buf_deinit)
-	struct buf trace = { 0 };
+	CLEANUP(buf_deinit) struct buf trace = { 0 };
 	char what[256], where[300], at[300];
 	const char *hint = hint_for(half, fault);
 	uint32_t i;

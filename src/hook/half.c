@@ -14,8 +14,7 @@
 
 static int open_snapshots(struct hook_snapshots *snapshots, struct err *err)
 {
-	CLEANUP(close_fd)
-	int fd = memfd_create("duet-snapshots", MFD_CLOEXEC);
+	CLEANUP(close_fd) int fd = memfd_create("duet-snapshots", MFD_CLOEXEC);
 
 	if (fd < 0 || ftruncate(fd, SNAPSHOT_BYTES))
 		return err_set(err, -errno, "memory for map snapshots: %s", strerror(errno));
@@ -130,8 +129,7 @@ static int open_programs(struct hook_half *half, struct err *err)
 
 int hook_half_open(const struct hook_options *options, struct hook_half **ret, struct err *err)
 {
-	CLEANUP(hook_half_close_cleanup)
-	struct hook_half *half = calloc(1, sizeof(*half));
+	CLEANUP(hook_half_close_cleanup) struct hook_half *half = calloc(1, sizeof(*half));
 	int code;
 
 	if (!half)

@@ -267,8 +267,7 @@ static int describe_functions(struct hook_half *half)
 int hook_link(struct hook_half *half, struct err *err)
 {
 	const struct user_half *user = half->options.user;
-	CLEANUP(free_pointer)
-	uint32_t *externs = malloc((user->nexterns + 1) * sizeof(*externs));
+	CLEANUP(free_pointer) uint32_t *externs = malloc((user->nexterns + 1) * sizeof(*externs));
 	struct link link = { .half = half, .externs = externs, .err = err };
 	int code;
 

@@ -86,8 +86,7 @@ NATIVE(fn_lookup_percpu)
 NATIVE(fn_update)
 {
 	struct hook_map *map = hook_map_argument(context, a1);
-	CLEANUP(free_pointer)
-	uint8_t *spread = NULL;
+	CLEANUP(free_pointer) uint8_t *spread = NULL;
 	size_t stride, i;
 
 	if (!map->kern)

@@ -126,8 +126,7 @@ static int read_rows(struct hook_half *half, const struct hook_map *map, struct 
 
 static int print_rows(struct hook_half *half, struct hook_map *map, const char *options, bool live)
 {
-	CLEANUP(kern_rows_deinit)
-	struct kern_rows rows = { 0 };
+	CLEANUP(kern_rows_deinit) struct kern_rows rows = { 0 };
 	struct hook_view *view;
 	struct report_map table;
 	struct err err = { 0 };
@@ -169,8 +168,7 @@ NATIVE(fn_print_hists)
 {
 	struct hook_half *half = context;
 	struct hook_map *map = hook_map_argument(half, a1);
-	CLEANUP(kern_rows_deinit)
-	struct kern_rows rows = { 0 };
+	CLEANUP(kern_rows_deinit) struct kern_rows rows = { 0 };
 	struct report_map table;
 	struct err err = { 0 };
 	int code;
@@ -220,10 +218,8 @@ int hook_dump(struct hook_half *half, struct err *err)
 
 	for (i = 0; i < half->options.user->nmaps; i++) {
 		struct hook_map *map = &half->maps[i];
-		CLEANUP(kern_rows_deinit)
-		struct kern_rows rows = { 0 };
-		CLEANUP(report_view_free_cleanup)
-		struct report_view *view = NULL;
+		CLEANUP(kern_rows_deinit) struct kern_rows rows = { 0 };
+		CLEANUP(report_view_free_cleanup) struct report_view *view = NULL;
 		struct report_map table;
 		int code;
 

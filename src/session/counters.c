@@ -13,8 +13,7 @@
 static int open_sampler(struct session *session, struct kern_program *program, struct err *err)
 {
 	const char *text = kern_program_event_text(program);
-	CLEANUP(free_pointer)
-	int *fds = NULL;
+	CLEANUP(free_pointer) int *fds = NULL;
 	struct session_sampler *sampler;
 	struct pmu_event event;
 	struct pmu_rate rate;
@@ -31,6 +30,7 @@ static int open_sampler(struct session *session, struct kern_program *program, s
 	fds = malloc(session->ncpus * sizeof(*fds));
 	if (!sampler || !fds)
 		return err_nomem(err);
+	sampler->program = program;
 	code = pmu_open_sampling(&event, &rate, session->cpus, session->ncpus, &sampler->counter,
 				 err);
 	if (code)
@@ -139,8 +139,7 @@ int session_open_counters(struct session *session, struct err *err)
 /* A lap needs something to subtract from: what the counter shows now, on each CPU. */
 static int prime_lap(struct session *session, struct session_pmu *pmu)
 {
-	CLEANUP(free_pointer)
-	struct pmu_sum *laps = NULL;
+	CLEANUP(free_pointer) struct pmu_sum *laps = NULL;
 	struct kern_map *map;
 	uint32_t zero = 0;
 	char name[160];
@@ -167,8 +166,7 @@ static int prime_lap(struct session *session, struct session_pmu *pmu)
 static int start_totals(struct session *session, struct err *err)
 {
 	size_t slots = 0, i, k;
-	CLEANUP(free_pointer)
-	int *fds = NULL;
+	CLEANUP(free_pointer) int *fds = NULL;
 
 	for (i = 0; i < session->npmus; i++)
 		slots += session->pmus[i].slot >= 0;

@@ -8,7 +8,6 @@
 
 #include "hook/hook.h"
 #include "kern/kern.h"
-#include "kern/own.h"
 #include "loop/loop.h"
 #include "obj/split.h"
 #include "pmu/pmu.h"
@@ -79,6 +78,7 @@ struct session {
 	struct duet_exit exit;
 	struct err failure; /* first failure of a hook or of ours while running */
 	struct duet_cost cost_last;
+	int statistics; /* fd that keeps the kernel's run-time statistics on; 0: not asked for */
 };
 
 /* ---- setup.c: notes, PMUs, arguments ---- */

@@ -176,7 +176,7 @@ int session_open_printk(struct session *session, struct err *err)
 
 	if (!prints(session))
 		return 0;
-	code = kern_printk_open(session->kern, take_line, session, &session->printk, &reason);
+	code = kern_printk_open(take_line, session, &session->printk, &reason);
 	if (code) {
 		log_note("bpf_printk() is not shown: %s", reason.text);
 		return 0;

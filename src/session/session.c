@@ -25,8 +25,7 @@ static int open_object(struct session *session, struct err *err)
 	if (code)
 		return code;
 	if (obj_user_needs_kernel_types(session->obj)) {
-		CLEANUP(buf_deinit)
-		struct buf btf = { 0 };
+		CLEANUP(buf_deinit) struct buf btf = { 0 };
 
 		code = buf_read_file(&btf, "/sys/kernel/btf/vmlinux", err);
 		if (!code)
@@ -187,6 +186,7 @@ int session_hand_over_data(struct session *session, struct kern *kern, struct er
 
 		if (!map)
 			continue;
+		kern_map_make_mmapable(map);
 		code = kern_map_set_initial(map, hook_half_data(session->half, i),
 					    user->data[i].size, err);
 		if (code)
@@ -253,11 +253,9 @@ static int attach(struct session *session, struct err *err)
 			       ? session->options->pids[0]
 			       : -1,
 	};
-	int code = kern_attach(session->kern, &options, err);
-
-	if (!code)
-		session->phase = PHASE_RUN;
-	return code;
+	/* From here on there is something to detach and to report. */
+	session->phase = PHASE_RUN;
+	return kern_attach(session->kern, &options, err);
 }
 
 static int release(struct session *session, struct err *err)
@@ -326,6 +324,8 @@ static void close_session(struct session *session)
 	types_close(session->kernel_types);
 	obj_close(session->obj);
 	free(session->out_temporary);
+	if (session->statistics > 0)
+		close(session->statistics);
 }
 
 /* Stages until one fails, SIGINT comes or the script stops the run. */

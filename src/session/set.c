@@ -236,8 +236,7 @@ int session_apply_sets(struct session *session, struct err *err)
 	size_t i;
 
 	for (i = 0; i < session->options->nsets; i++) {
-		CLEANUP(free_pointer)
-		char *text = strdup(session->options->sets[i]);
+		CLEANUP(free_pointer) char *text = strdup(session->options->sets[i]);
 		char *equals = text ? strchr(text, '=') : NULL;
 		int code;
 
@@ -359,8 +358,7 @@ static int set_index(const struct session *session, struct kern_map *map, uint32
 		     const char *text, struct err *err)
 {
 	const struct types *types = obj_types(session->obj);
-	CLEANUP(free_pointer)
-	uint8_t *value = NULL;
+	CLEANUP(free_pointer) uint8_t *value = NULL;
 	struct kern_map_info info;
 	size_t stride, cpu, cpus;
 	int64_t number;

@@ -74,8 +74,7 @@ static int set_event(struct session_pmu *pmu, const char *event, struct err *err
 /* The members of PMU_GROUP(name, "a,b"). */
 static int setup_group(struct session *session, const struct user_note *note, struct err *err)
 {
-	CLEANUP(free_pointer)
-	char *members = strdup(note_field(note, 1));
+	CLEANUP(free_pointer) char *members = strdup(note_field(note, 1));
 	char *member, *rest = NULL;
 
 	if (!members)
@@ -285,10 +284,8 @@ int session_apply_arguments(struct session *session, struct err *err)
 int session_describe_arguments(const void *object, size_t size, const char *name, char **ret,
 			       struct err *err)
 {
-	CLEANUP(obj_close_cleanup)
-	struct obj *obj = NULL;
-	CLEANUP(buf_deinit)
-	struct buf text = { 0 };
+	CLEANUP(obj_close_cleanup) struct obj *obj = NULL;
+	CLEANUP(buf_deinit) struct buf text = { 0 };
 	struct session session = { 0 };
 	struct argument argument;
 	size_t from = 0;

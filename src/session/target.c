@@ -105,11 +105,10 @@ int session_substitute_targets(struct session *session, struct err *err)
 
 	for (i = 0; i < kern_program_count(session->kern); i++) {
 		struct kern_program *program = kern_program_at(session->kern, i);
-		CLEANUP(buf_deinit)
-		struct buf text = { 0 };
+		CLEANUP(buf_deinit) struct buf text = { 0 };
 		int code;
 
-		if (!strchr(kern_program_section(program), '$') || kern_program_has_target(program))
+		if (!strchr(kern_program_section(program), '$'))
 			continue;
 		code = substitute(session, kern_program_section(program), &text, err);
 		if (!code)

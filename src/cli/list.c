@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* duet list */
+#include "cli/cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/signature.h"
+#include "hook/hook.h"
+#include "kern/kern.h"
+#include "obj/types.h"
+#include "pmu/pmu.h"
+
+static const char help[] =
+	"usage: duet list [events|probes|tools|hooks|functions] [GLOB] [-v]\n"
+	"  events     what -e and PMU() take on this machine\n"
+	"  probes     kernel functions, raw tracepoints and tracepoints\n"
+	"  tools      shipped scripts\n"
+	"  hooks      sections of the user half\n"
+	"  functions  duet's functions for the user half\n"
+	"  -v         for probes: a SEC line and a signature to paste; else: descriptions\n"
+	"Without a kind: everything that matches GLOB, or the kinds.\n\n"
+	"examples:\n"
+	"  duet list events '*cache*'\n"
+	"  duet list probes 'vfs_re*' -v\n";
+
+struct listing {
+	const char *glob;
+	bool verbose;
+	size_t shown;
+};
+
+static bool matches(const struct listing *list, const char *name)
+{
+	return !list->glob || !fnmatch(list->glob, name, FNM_CASEFOLD);
+}
+
+static void show_event(void *context, const char *name, const char *kind, const char *description)
+{
+	struct listing *list = context;
+
+	if (!matches(list, name))
+		return;
+	list->shown++;
+	if (list->verbose)
+		printf("%-40s %-10s %s\n", name, kind, description);
+	else
+		printf("%s\n", name);
+}
+
+static int list_events(struct listing *list, struct err *err)
+{
+	pmu_list(show_event, list);
+	return 0;
+}
+
+static int list_hooks(struct listing *list, struct err *err)
+{
+	size_t i;
+
+	for (i = 0; i < HOOK_KIND_COUNT; i++) {
+		const struct hook_row *row = &hook_rows[i];
+
+		if (!matches(list, row->section))
+			continue;
+		list->shown++;
+		if (list->verbose && row->argument)
+			printf("SEC(\"%s\") int NAME(const struct %s *x)\n    %s\n", row->section,
+			       row->argument, row->when);
+		else if (list->verbose)
+			printf("SEC(\"%s\")\n    %s\n", row->section, row->when);
+		else
+			printf("%-18s %s\n", row->section, row->when);
+	}
+	return 0;
+}
+
+static void show_function(void *context, const char *name, const char *theme)
+{
+	struct listing *list = context;
+
+	if (!matches(list, name) || !strncmp(name, "__", 2))
+		return;
+	list->shown++;
+	if (list->verbose)
+		printf("%-20s %s\n", name, theme);
+	else
+		printf("%s\n", name);
+}
+
+static int list_functions(struct listing *list, struct err *err)
+{
+	hook_list_functions(show_function, list);
+	if (!list->glob)
+		printf("and every function of this machine's C and math library\n");
+	return 0;
+}
+
+static int list_tools(struct listing *list, struct err *err)
+{
+	struct dirent **entries;
+	char path[4096];
+	int count, i;
+
+	if (cli_data_folder("tools", path, sizeof(path)))
+		return 0;
+	count = scandir(path, &entries, NULL, alphasort);
+	for (i = 0; i < count; i++) {
+		char *name = entries[i]->d_name, *dot = strrchr(name, '.');
+
+		if (dot && !strcmp(dot, ".o")) {
+			*dot = 0;
+			if (matches(list, name)) {
+				list->shown++;
+				printf("%s\n", name);
+			}
+		}
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return 0;
+}
+
+/* ---- probes -------------------------------------------------------------------------------------- */
+
+static void show_probe(struct listing *list, const struct types *types, const char *kind,
+		       const char *name, uint32_t proto)
+{
+	char section[300];
+
+	snprintf(section, sizeof(section), "%s/%s", kind, name);
+	if (!matches(list, name) && !matches(list, section))
+		return;
+	list->shown++;
+	if (list->verbose && proto)
+		cli_print_signature(types, kind, name, proto);
+	else
+		printf("%s\n", section);
+}
+
+/* Functions and raw tracepoints are in the kernel's BTF, with their types. */
+static int list_btf_probes(struct listing *list, struct err *err)
+{
+	CLEANUP(buf_deinit) struct buf btf = { 0 };
+	CLEANUP(types_close_cleanup) struct types *types = NULL;
+	uint32_t id, pointer, proto;
+	int code = buf_read_file(&btf, "/sys/kernel/btf/vmlinux", err);
+
+	if (!code)
+		code = types_open(btf.data, btf.size, &types, err);
+	if (code)
+		return code;
+	for (id = 1; id < types_count(types); id++) {
+		const char *name = types_name(types, id);
+
+		if (types_kind(types, id) == BTF_KIND_FUNC) {
+			show_probe(list, types, "kprobe", name, types_get(types, id)->type);
+		} else if (types_kind(types, id) == BTF_KIND_TYPEDEF &&
+			   !strncmp(name, "btf_trace_", 10)) {
+			pointer = types_resolve(types, id);
+			proto = types_kind(types, pointer) == BTF_KIND_PTR
+					? types_get(types, pointer)->type
+					: 0;
+			show_probe(list, types, "raw_tp", name + 10, proto);
+		}
+	}
+	return 0;
+}
+
+static int visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' && entry->d_type == DT_DIR;
+}
+
+static void list_events_of(struct listing *list, const char *events, const char *system)
+{
+	struct dirent **entries;
+	char path[4096], name[512];
+	int count, i;
+
+	snprintf(path, sizeof(path), "%s/%s", events, system);
+	count = scandir(path, &entries, visible, alphasort);
+	for (i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "%s/%s", system, entries[i]->d_name);
+		show_probe(list, NULL, "tracepoint", name, 0);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+}
+
+static int list_probes(struct listing *list, struct err *err)
+{
+	const char *tracefs;
+	struct dirent **systems;
+	struct err reason = { 0 };
+	char path[4096];
+	int code = list_btf_probes(list, err), count, i;
+
+	if (code)
+		return code;
+	tracefs = kern_tracefs(&reason);
+	if (!tracefs) {
+		fprintf(stderr, "duet: tracepoints are not listed: %s\n", reason.text);
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s/events", tracefs);
+	count = scandir(path, &systems, visible, alphasort);
+	for (i = 0; i < count; i++) {
+		list_events_of(list, path, systems[i]->d_name);
+		free(systems[i]);
+	}
+	if (count >= 0)
+		free(systems);
+	return 0;
+}
+
+static const struct {
+	const char *kind;
+	int (*list)(struct listing *list, struct err *err);
+} kinds[] = {
+	{ "events", list_events }, { "probes", list_probes },       { "tools", list_tools },
+	{ "hooks", list_hooks },   { "functions", list_functions },
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static int list_kind(const char *kind, struct listing *list)
+{
+	struct err err = { 0 };
+	size_t i;
+
+	for (i = 0; i < KINDS; i++) {
+		if (kind && strcmp(kind, kinds[i].kind))
+			continue;
+		if (kinds[i].list(list, &err))
+			return cli_fail(&err);
+	}
+	if (!list->shown && list->glob) {
+		err_set(&err, -ENOENT, "%s: nothing here has such a name: see `duet list %s`",
+			list->glob, kind ?: "--help");
+		return cli_fail(&err);
+	}
+	return fflush(stdout) ? CLI_FAILURE : CLI_OK;
+}
+
+int cli_list(int argc, char **argv)
+{
+	struct listing list = { 0 };
+	const char *kind = NULL;
+	size_t k;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return fputs(help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
+		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
+			list.verbose = true;
+			continue;
+		}
+		if (argv[i][0] == '-')
+			return cli_usage("list", "%s: no such option", argv[i]);
+		for (k = 0; k < KINDS && !kind && !list.glob; k++) {
+			if (!strcmp(kinds[k].kind, argv[i]))
+				kind = kinds[k].kind;
+		}
+		if (kind && !strcmp(kind, argv[i]))
+			continue;
+		if (list.glob)
+			return cli_usage("list", "%s: one GLOB at a time", argv[i]);
+		list.glob = argv[i];
+	}
+	if (!kind && !list.glob)
+		return fputs(help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
+	return list_kind(kind, &list);
+}
