@@ -30,10 +30,12 @@ static uint32_t parse_sum(struct parser *parser);
 
 static uint32_t fail(struct parser *parser, const char *why)
 {
+	bool longer = strlen(parser->start) > 200;
+
 	if (!parser->code)
-		parser->code =
-			err_set(parser->err, -EINVAL, "`%s`: %s at character %zu", parser->start,
-				why, (size_t)(parser->at - parser->start) + 1);
+		parser->code = err_set(parser->err, -EINVAL, "`%.200s%s`: %s at character %zu",
+				       parser->start, longer ? "..." : "", why,
+				       (size_t)(parser->at - parser->start) + 1);
 	return VIEW_NONE;
 }
 

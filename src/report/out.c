@@ -133,6 +133,15 @@ void out_exact(struct out *out, double value)
 	out_puts(out, text);
 }
 
+void out_short(struct out *out, double value)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.3g", value);
+	normalise_point(text);
+	out_puts(out, text);
+}
+
 struct scale {
 	double unit;
 	const char *name;

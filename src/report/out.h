@@ -34,6 +34,7 @@ void out_integer(struct out *out, __int128 value, bool thousands);
 void out_real(struct out *out, double value, int digits, bool thousands);
 /* The shortest text that reads back as the same double. */
 void out_exact(struct out *out, double value);
+void out_short(struct out *out, double value); /* three digits, 1.39e-43 */
 void out_ns(struct out *out, double value);    /* "750 ns", "1.25 ms" */
 void out_bytes(struct out *out, double value); /* "512 B", "1.50 KiB" */
 /* A power-of-two bound as DTrace writes it: 512, 1K, 2M; exact. @exponent 0..64. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -310,11 +311,23 @@ static void trim(struct out *out)
 		out->buf.data[--out->buf.size] = 0;
 }
 
+/* Lines that a live table may take: what scrolls off the screen cannot be drawn over. */
+static size_t lines_left(struct report *report)
+{
+	const struct text *text = text_of(report);
+	struct winsize size = { 0 };
+	size_t used = text->frame_lines + 3; /* heading, empty line, where the cursor stays */
+
+	if (!text->live || ioctl(fileno(report->options.out), TIOCGWINSZ, &size) || !size.ws_row)
+		return SIZE_MAX;
+	return size.ws_row > used + 2 ? size.ws_row - used : 2;
+}
+
 static void text_table_end(struct report *report)
 {
 	struct text *text = text_of(report);
 	struct out *out = &report->out;
-	size_t i, lines = 0;
+	size_t i, lines = 0, most = lines_left(report);
 
 	if (text->pool.error || (text->ncolumns && text->ncells % text->ncolumns))
 		out->error = -ENOMEM;
@@ -323,7 +336,7 @@ static void text_table_end(struct report *report)
 	measure(text);
 	if (report->options.width > 0)
 		narrow(text, report->options.width);
-	for (i = 0; i < text->ncells; i++) {
+	for (i = 0; i < text->ncells && lines < most; i++) {
 		const struct text_column *column = &text->columns[i % text->ncolumns];
 		const struct cell *cell = &text->cells[i];
 		size_t flag = utf8_width(cell_text(text, cell->flag_at), cell->flag_size);

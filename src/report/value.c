@@ -53,7 +53,7 @@ void value_deinit(struct value *value)
 static void number_text(const struct value *value, struct out *text)
 {
 	const struct number *number = &value->number;
-	double real = number_double(number);
+	double real = number_double(number), size = fabs(real);
 
 	switch (value->unit) {
 	case UNIT_BOOL:
@@ -71,7 +71,10 @@ static void number_text(const struct value *value, struct out *text)
 		break;
 	case UNIT_COUNT:
 	case UNIT_PLAIN:
-		if (value->digits >= 0 || number->is_real)
+		if (value->digits < 0 && number->is_real &&
+		    (size >= 1e18 || (size > 0 && size < 0.005)))
+			out_short(text, real);
+		else if (value->digits > 0 || number->is_real)
 			out_real(text, real, value->digits < 0 ? 2 : value->digits,
 				 value->unit == UNIT_COUNT);
 		else

@@ -44,7 +44,7 @@ struct inner {
 struct zoo {
 	signed char tiny;
 	u8 byte;
-	short small;
+	short short_;
 	int plain;
 	long long big;
 	unsigned long long ubig;
