@@ -1,12 +1,319 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What a pair of probes itself costs. A second, throw-away instance of the kernel half is attached
- * to a function that does nothing; the median of its raw deltas is, per PMU, what call_leave()
- * will subtract. Kept per object, events and boot in a small cache file.
+ * to a function that does nothing; the median of its raw deltas is, per CALLS() and PMU, what
+ * call_leave() will subtract. The script's own maps stay clean.
  */
 #include "session/internal.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "session/calibration_cache.h"
+
+#define CALLS_PER_PAIR (DUET_CALIBRATION_SAMPLES / 4)
+
+struct calibration {
+	struct session *session;
+	struct kern *kern; /* the second instance */
+	struct pmu_counter **counters;
+	const struct user_variable *samples; /* __duet_calibration */
+	struct kern_map *bss;
+	uint8_t *bss_data; /* a copy of the second instance's */
+	uint32_t bss_size;
+};
+
+/* "calls_overhead" of CALLS(calls): is it one, and what is its prefix? */
+static bool is_overhead(const struct session *session, const struct user_variable *variable,
+			char *calls, size_t size)
+{
+	size_t length = strlen(variable->name), suffix = strlen("_overhead");
+	char stats[160];
+
+	if (length <= suffix || strcmp(variable->name + length - suffix, "_overhead") ||
+	    variable->size != sizeof(int64_t) * DUET_PMU_MAX)
+		return false;
+	snprintf(calls, size, "%.*s", (int)(length - suffix), variable->name);
+	snprintf(stats, sizeof(stats), "%s_stats", calls);
+	return session_variable(session, stats);
+}
+
+static bool any_overhead(const struct session *session)
+{
+	const struct user_half *user = session->split.user;
+	char calls[128];
+	size_t i;
+
+	for (i = 0; i < user->nvariables; i++) {
+		if (is_overhead(session, &user->variables[i], calls, sizeof(calls)))
+			return true;
+	}
+	return false;
+}
+
+/* The constants of the second instance: everybody is in the target, raw deltas are kept. */
+static int hand_over_constants(struct calibration *calibration, struct err *err)
+{
+	static const char *const names[] = { "__duet_calibrating", "__duet_target",
+					     "__duet_target_cpus" };
+	static const uint32_t values[] = { 1, DUET_TARGET_ALL, 0 };
+	struct session *session = calibration->session;
+	uint32_t *at[3], saved[3];
+	size_t i;
+	int code;
+
+	for (i = 0; i < 3; i++) {
+		at[i] = session_variable_data(session, names[i], sizeof(*at[i]));
+		if (!at[i])
+			continue;
+		saved[i] = *at[i];
+		*at[i] = values[i];
+	}
+	code = session_hand_over_data(session, calibration->kern, err);
+	for (i = 0; i < 3; i++) {
+		if (at[i])
+			*at[i] = saved[i];
+	}
+	return code;
+}
+
+/* A set of counters of its own, so that the script's begin at nothing. */
+static int open_counters(struct calibration *calibration, struct err *err)
+{
+	struct session *session = calibration->session;
+	size_t i;
+
+	calibration->counters = calloc(session->npmus + 1, sizeof(*calibration->counters));
+	if (!calibration->counters)
+		return err_nomem(err);
+	for (i = 0; i < session->npmus; i++) {
+		int code = pmu_open(&session->pmus[i].parsed, session->cpus, session->ncpus, NULL,
+				    &calibration->counters[i], err);
+
+		if (!code)
+			code = session_fill_map(session, calibration->kern, session->pmus[i].name,
+						calibration->counters[i], err);
+		if (!code)
+			code = pmu_enable(calibration->counters[i]);
+		if (code)
+			return code;
+	}
+	return session_start_totals(session, calibration->kern, calibration->counters, err);
+}
+
+static int read_bss(struct calibration *calibration)
+{
+	uint32_t zero = 0;
+
+	return kern_map_lookup(calibration->bss, &zero, calibration->bss_data);
+}
+
+static struct duet_calibration *samples_of(struct calibration *calibration)
+{
+	return (struct duet_calibration *)(calibration->bss_data + calibration->samples->offset);
+}
+
+static uint64_t calls_left(struct calibration *calibration, const char *calls)
+{
+	const struct user_variable *stats;
+	char name[160];
+
+	snprintf(name, sizeof(name), "%s_stats", calls);
+	stats = session_variable(calibration->session, name);
+	if (stats->data != calibration->samples->data)
+		return 0;
+	return ((struct duet_call_stats *)(calibration->bss_data + stats->offset))->left;
+}
+
+static int compare_deltas(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Median of the raw deltas of @slot; false: there are none. */
+static bool median(struct calibration *calibration, uint32_t slot, int64_t *ret)
+{
+	struct duet_calibration *samples = samples_of(calibration);
+	int64_t deltas[DUET_CALIBRATION_SAMPLES];
+	size_t count = 0, i;
+
+	for (i = 0; i < DUET_CALIBRATION_SAMPLES && i < samples->n; i++) {
+		if (samples->raw[i].slot == slot)
+			deltas[count++] = samples->raw[i].count;
+	}
+	if (!count)
+		return false;
+	qsort(deltas, count, sizeof(*deltas), compare_deltas);
+	*ret = deltas[count / 2];
+	return true;
+}
+
+/* Tests prove that the calibration matters: DUET_TEST_CALIBRATION_PERCENT=50 must spoil them. */
+static int64_t scaled_for_tests(int64_t overhead)
+{
+	const char *percent = getenv("DUET_TEST_CALIBRATION_PERCENT");
+
+	return percent ? overhead * atoi(percent) / 100 : overhead;
+}
+
+/* The CALLS() that this pair used get their numbers. */
+static void note_overheads(struct calibration *calibration, const char *where)
+{
+	struct session *session = calibration->session;
+	const struct user_half *user = session->split.user;
+	char calls[128];
+	size_t i, k;
+
+	for (i = 0; i < user->nvariables; i++) {
+		const struct user_variable *variable = &user->variables[i];
+		int64_t *overhead, value;
+
+		if (!is_overhead(session, variable, calls, sizeof(calls)) ||
+		    !calls_left(calibration, calls))
+			continue;
+		overhead = (int64_t *)((char *)hook_half_data(session->half, variable->data) +
+				       variable->offset);
+		for (k = 0; k < session->npmus; k++) {
+			int32_t slot = session->pmus[k].slot;
+
+			if (slot < 0 || !median(calibration, slot, &value))
+				continue;
+			overhead[slot] = value;
+			log_verbose("calibration: %s, %s: an empty call costs %lld %s", where,
+				    calls, (long long)value, session->pmus[k].event);
+		}
+	}
+}
+
+/* Programs of the second instance whose originals share a target are one pair. */
+static int calibrate_target(struct calibration *calibration, size_t first, struct err *err)
+{
+	struct session *session = calibration->session;
+	struct kern_program *pair[8];
+	const char *target = kern_program_target(kern_program_at(session->kern, first));
+	size_t count = 0, i;
+	int code;
+
+	for (i = first; i < kern_program_count(session->kern) && count < 8; i++) {
+		const char *other = kern_program_target(kern_program_at(session->kern, i));
+		struct kern_program *program = kern_program_at(calibration->kern, i);
+
+		if (other && !strcmp(other, target) && kern_calibrates(program))
+			pair[count++] = program;
+	}
+	code = kern_calibrate(pair, count, CALLS_PER_PAIR, err);
+	if (!code)
+		code = read_bss(calibration);
+	if (code)
+		return code;
+	note_overheads(calibration, target);
+	/* A clean page for the next pair. */
+	memset(calibration->bss_data, 0, calibration->bss_size);
+	return kern_map_update(calibration->bss, &(uint32_t){ 0 }, calibration->bss_data, 0);
+}
+
+static int calibrate_pairs(struct calibration *calibration, struct err *err)
+{
+	struct session *session = calibration->session;
+	size_t i, k, count = kern_program_count(session->kern);
+
+	for (i = 0; i < count; i++) {
+		const char *target = kern_program_target(kern_program_at(session->kern, i));
+		int code;
+
+		if (!target || !kern_calibrates(kern_program_at(calibration->kern, i)))
+			continue;
+		for (k = 0; k < i; k++) {
+			const char *other = kern_program_target(kern_program_at(session->kern, k));
+
+			if (other && !strcmp(other, target) &&
+			    kern_calibrates(kern_program_at(calibration->kern, k)))
+				break;
+		}
+		if (k < i)
+			continue;
+		code = calibrate_target(calibration, i, err);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static int find_samples(struct calibration *calibration, struct err *err)
+{
+	struct session *session = calibration->session;
+	struct kern_map_info info;
+
+	calibration->samples = session_variable(session, "__duet_calibration");
+	if (!calibration->samples || calibration->samples->size != sizeof(struct duet_calibration))
+		return err_set(err, -EINVAL, "built with another version of duet.h");
+	calibration->bss = kern_map_find(
+		calibration->kern, session->split.user->data[calibration->samples->data].name);
+	if (!calibration->bss)
+		return err_set(err, -EINVAL, "its memory is no map");
+	kern_map_get_info(calibration->bss, &info);
+	calibration->bss_size = info.value_size;
+	calibration->bss_data = calloc(1, info.value_size);
+	return calibration->bss_data ? 0 : err_nomem(err);
+}
+
+static int calibrate(struct calibration *calibration, struct err *err)
+{
+	struct session *session = calibration->session;
+	int code;
+
+	code = kern_open(session->split.kernel, session->split.kernel_size, session->options->name,
+			 obj_types(session->obj), &calibration->kern, err);
+	if (!code)
+		code = hand_over_constants(calibration, err);
+	if (!code)
+		code = kern_calibrate_prepare(calibration->kern, err);
+	if (!code)
+		code = kern_load(calibration->kern, err);
+	if (!code)
+		code = open_counters(calibration, err);
+	if (!code)
+		code = find_samples(calibration, err);
+	if (!code)
+		code = calibrate_pairs(calibration, err);
+	return code;
+}
+
 int session_calibrate(struct session *session, struct err *err)
 {
+	struct calibration calibration = { .session = session };
+	struct err reason = { 0 };
+	const struct user_half *user = session->split.user;
+	char calls[128];
+	int64_t *overhead;
+	size_t i, k;
+
+	if (!any_overhead(session) || session->options->dry_run)
+		return 0;
+	if (!calibration_cache_read(session)) {
+		if (calibrate(&calibration, &reason))
+			log_note("the cost of the probes is not known and not subtracted: %s",
+				 reason.text);
+		else
+			calibration_cache_write(session);
+	}
+	for (i = 0; i < user->nvariables; i++) {
+		if (!is_overhead(session, &user->variables[i], calls, sizeof(calls)))
+			continue;
+		overhead =
+			(int64_t *)((char *)hook_half_data(session->half, user->variables[i].data) +
+				    user->variables[i].offset);
+		for (k = 0; k < DUET_PMU_MAX; k++)
+			overhead[k] = scaled_for_tests(overhead[k]);
+	}
+	kern_close(calibration.kern);
+	for (i = 0; calibration.counters && i < session->npmus; i++)
+		pmu_close(calibration.counters[i]);
+	free(calibration.counters);
+	free(calibration.bss_data);
 	return 0;
 }

@@ -45,22 +45,23 @@ static int open_sampler(struct session *session, struct kern_program *program, s
 	return kern_program_set_events(program, fds, count, err);
 }
 
-static int fill_map(struct session *session, struct session_pmu *pmu, struct err *err)
+int session_fill_map(struct session *session, struct kern *kern, const char *name,
+		     const struct pmu_counter *counter, struct err *err)
 {
-	struct kern_map *map = kern_map_find(session->kern, pmu->name);
+	struct kern_map *map = kern_map_find(kern, name);
 	size_t i;
 
 	if (!map || !kern_map_created(map))
 		return 0;
 	for (i = 0; i < session->ncpus; i++) {
-		int cpu = session->cpus[i], fd = pmu_counter_fd(pmu->counter, cpu), code;
+		int cpu = session->cpus[i], fd = pmu_counter_fd(counter, cpu), code;
 
 		if (fd < 0)
 			continue;
 		code = kern_map_update(map, &cpu, &fd, 0);
 		if (code)
-			return err_set(err, code, "map %s: event %s on CPU %d: %s", pmu->name,
-				       pmu->event, cpu, strerror(-code));
+			return err_set(err, code, "map %s: event %s on CPU %d: %s", name,
+				       pmu_counter_event(counter)->text, cpu, strerror(-code));
 	}
 	return 0;
 }
@@ -93,7 +94,7 @@ static int open_pmu(struct session *session, struct session_pmu *pmu, struct err
 				 pmu_counter_reason(pmu->counter));
 		return 0;
 	}
-	return fill_map(session, pmu, err);
+	return session_fill_map(session, session->kern, pmu->name, pmu->counter, err);
 }
 
 static int raise_file_limit(struct session *session, struct err *err)
@@ -163,14 +164,15 @@ static int prime_lap(struct session *session, struct session_pmu *pmu)
 	return kern_map_update(map, &zero, laps, 0);
 }
 
-static int start_totals(struct session *session, struct err *err)
+int session_start_totals(struct session *session, struct kern *kern,
+			 struct pmu_counter *const *counters, struct err *err)
 {
 	size_t slots = 0, i, k;
 	CLEANUP(free_pointer) int *fds = NULL;
 
 	for (i = 0; i < session->npmus; i++)
 		slots += session->pmus[i].slot >= 0;
-	if (!slots || !kern_totals_needed(session->kern))
+	if (!slots || !kern_totals_needed(kern))
 		return 0;
 	fds = malloc(slots * session->ncpus * sizeof(*fds));
 	if (!fds)
@@ -178,9 +180,20 @@ static int start_totals(struct session *session, struct err *err)
 	for (i = 0; i < session->npmus; i++) {
 		for (k = 0; session->pmus[i].slot >= 0 && k < session->ncpus; k++)
 			fds[session->pmus[i].slot * session->ncpus + k] =
-				pmu_counter_fd(session->pmus[i].counter, session->cpus[k]);
+				pmu_counter_fd(counters[i], session->cpus[k]);
 	}
-	return kern_totals_start(session->kern, fds, slots, session->cpus, session->ncpus, err);
+	return kern_totals_start(kern, fds, slots, session->cpus, session->ncpus, err);
+}
+
+static int start_script_totals(struct session *session, struct err *err)
+{
+	struct pmu_counter *counters[DUET_PMU_MAX];
+	size_t i;
+
+	/* Slots are numbered first: a bare map behind them has none. */
+	for (i = 0; i < session->npmus && i < DUET_PMU_MAX; i++)
+		counters[i] = session->pmus[i].counter;
+	return session_start_totals(session, session->kern, counters, err);
 }
 
 int session_enable_counters(struct session *session, struct err *err)
@@ -209,7 +222,7 @@ int session_enable_counters(struct session *session, struct err *err)
 	}
 	for (i = 0; i < session->nsamplers; i++)
 		pmu_enable(session->samplers[i].counter);
-	return start_totals(session, err);
+	return start_script_totals(session, err);
 }
 
 void session_disable_counters(struct session *session)

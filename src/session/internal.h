@@ -70,6 +70,8 @@ struct session {
 	struct interval *intervals;
 	struct session_ring *rings;
 	struct kern_printk *printk;
+	struct sym *sym; /* names for reports, NULL until the first is asked for */
+	char name[512];  /* the last one */
 
 	volatile bool signalled; /* SIGINT or SIGTERM came in this phase */
 	int stop_status;
@@ -103,6 +105,12 @@ int session_start_target(struct session *session, struct err *err);
 /* ---- counters.c ---- */
 int session_parse_events(struct session *session, struct err *err);
 int session_open_counters(struct session *session, struct err *err);
+/* Puts a counter's fds where programs of @kern read them, by CPU. */
+int session_fill_map(struct session *session, struct kern *kern, const char *map,
+		     const struct pmu_counter *counter, struct err *err);
+/* @counters: one per PMU. */
+int session_start_totals(struct session *session, struct kern *kern,
+			 struct pmu_counter *const *counters, struct err *err);
 int session_enable_counters(struct session *session, struct err *err);
 void session_disable_counters(struct session *session);
 void session_close_counters(struct session *session);

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "sym/sym.h"
 
 /* ---- nothing loaded yet --------------------------------------------------------------------- */
 
@@ -318,6 +319,7 @@ static void close_session(struct session *session)
 	session_close_counters(session);
 	hook_half_close(session->half);
 	report_destroy(session->report);
+	sym_close(session->sym);
 	session_free_intervals(session);
 	loop_close(session->loop);
 	split_deinit(&session->split);
