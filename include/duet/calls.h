@@ -59,6 +59,14 @@ const volatile __u32 __duet_calibrating __weak = 0;
 	struct duet_call_stats name##_stats;                                 \
 	TASK(name, struct duet_calls)
 
+/* bpf_get_current_task_btf() and bpf_task_storage_get() without struct task_struct, whose debug
+ * information would make every object 600 kB. */
+static void *(*const __duet_current_task)(void) = (void *)158;
+static void *(*const __duet_storage_get)(void *map, void *task, void *value,
+					 __u64 flags) = (void *)156;
+
+#define __DUET_NO_TOTAL (~0ULL) /* in `running`: the total could not be read */
+
 /*
  * The current thread's total of one counter. A program in a preemptible context (uprobe) may lose
  * the CPU between the reads: `switches` tells, and it is tried again.
@@ -70,27 +78,31 @@ static __always_inline long __duet_total(struct duet_task_totals *totals, void *
 	struct pmu_sum now;
 	__u64 switches;
 	__u32 zero = 0;
-	long error;
+	long error = 0;
 	int i;
 
 	slot &= DUET_PMU_MAX - 1;
 	cpu = bpf_map_lookup_elem(&__duet_cpu, &zero);
-	if (!cpu || !cpu->valid)
+	if (!cpu || !cpu->valid) {
+		out->running = __DUET_NO_TOTAL;
 		return -EAGAIN;
+	}
 #pragma clang loop unroll(disable)
 	for (i = 0; i < 4; i++) {
 		switches = *(volatile __u64 *)&totals->switches;
 		error = pmu_read(pmu, &now);
 		if (error)
-			return error;
+			break;
 		out->count = totals->total[slot].count + now.count - cpu->last[slot].count;
 		out->enabled = totals->total[slot].enabled + now.enabled - cpu->last[slot].enabled;
 		out->running = totals->total[slot].running + now.running - cpu->last[slot].running;
 		barrier();
 		if (*(volatile __u64 *)&totals->switches == switches)
 			return 0;
+		error = -EBUSY;
 	}
-	return -EBUSY;
+	out->running = __DUET_NO_TOTAL;
+	return error;
 }
 
 /* The verifier must see the bound on the very register that is used: hence the barrier. */
@@ -103,7 +115,7 @@ static __always_inline struct duet_call *__duet_call_at(struct duet_calls *open,
 static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats, __u64 ip,
 					      void *pmu_a, __u32 slot_a, void *pmu_b, __u32 slot_b)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	void *task = __duet_current_task();
 	struct duet_task_totals *totals;
 	struct duet_calls *open;
 	struct duet_call *call;
@@ -111,7 +123,7 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 	long error;
 
 	__sync_fetch_and_add(&stats->entered, 1);
-	open = bpf_task_storage_get(calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	open = __duet_storage_get(calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!open) {
 		__sync_fetch_and_add(&stats->unmatched, 1);
 		return -ENOMEM;
@@ -124,14 +136,14 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 	}
 	call = __duet_call_at(open, depth);
 	call->ip = ip;
-	totals = bpf_task_storage_get(&__duet_task, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	totals = __duet_storage_get(&__duet_task, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!totals) {
 		call->state = -ENOMEM;
 		return -ENOMEM;
 	}
 	error = __duet_total(totals, pmu_a, slot_a, &call->at[0]);
-	if (!error && pmu_b)
-		error = __duet_total(totals, pmu_b, slot_b, &call->at[1]);
+	if (pmu_b && !__duet_total(totals, pmu_b, slot_b, &call->at[1]))
+		error = 0; /* one of the two is enough */
 	call->state = error;
 	return error;
 }
@@ -145,6 +157,8 @@ static __always_inline long __duet_call_delta(struct duet_task_totals *totals, v
 	long error;
 
 	slot &= DUET_PMU_MAX - 1;
+	if (entry->running == __DUET_NO_TOTAL)
+		return -ENOENT;
 	error = __duet_total(totals, pmu, slot, &now);
 	if (error)
 		return error;
@@ -187,7 +201,7 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 					      __u32 slot_a, struct pmu_sum *delta_a, void *pmu_b,
 					      __u32 slot_b, struct pmu_sum *delta_b)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	void *task = __duet_current_task();
 	struct duet_task_totals *totals;
 	struct duet_calls *open;
 	struct duet_call *call;
@@ -197,7 +211,7 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 	__duet_sum_clear(delta_a);
 	if (pmu_b)
 		__duet_sum_clear(delta_b);
-	open = bpf_task_storage_get(calls, task, 0, 0);
+	open = __duet_storage_get(calls, task, 0, 0);
 	if (!open || !open->depth) {
 		__sync_fetch_and_add(&stats->no_entry, 1);
 		return -ENOENT;
@@ -220,13 +234,15 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 	call = __duet_call_at(open, depth);
 	error = call->state;
 	if (!error) {
-		totals = bpf_task_storage_get(&__duet_task, task, 0, 0);
-		error = !totals ? -ENOMEM
-				: __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0],
-						    delta_a);
-		if (!error && pmu_b)
-			error = __duet_call_delta(totals, pmu_b, slot_b, overhead, &call->at[1],
-						  delta_b);
+		totals = __duet_storage_get(&__duet_task, task, 0, 0);
+		if (!totals)
+			error = -ENOMEM;
+		else
+			error = __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0],
+						  delta_a);
+		if (totals && pmu_b &&
+		    !__duet_call_delta(totals, pmu_b, slot_b, overhead, &call->at[1], delta_b))
+			error = 0;
 	}
 	if (error)
 		__sync_fetch_and_add(&stats->no_value, 1);
@@ -270,8 +286,8 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 		__duet_call_leave(calls, calls##_stats, *calls##_overhead, __ip, pmu, *pmu##_slot, \
 				  delta, NULL, 0, NULL);                                           \
 	})
-/* call_leave2(&calls, &pmu_a, &pmu_b, &delta_a, &delta_b): the same with two counters; both deltas
- * are valid or none is. */
+/* call_leave2(&calls, &pmu_a, &pmu_b, &delta_a, &delta_b): the same with two counters. 0 when at
+ * least one was counted: the other's delta may say "not counted" (running 0). */
 #define call_leave2(calls, pmu_a, pmu_b, delta_a, delta_b)                                  \
 	__duet_call_leave(calls, calls##_stats, *calls##_overhead, 0, pmu_a, *pmu_a##_slot, \
 			  delta_a, pmu_b, *pmu_b##_slot, delta_b)

@@ -9,32 +9,36 @@
  */
 #pragma once
 
-extern int __printf_n(const char *format, const __u64 *values, __u32 count);
-extern int __fprintf_n(FILE *file, const char *format, const __u64 *values, __u32 count);
-extern int __dprintf_n(int fd, const char *format, const __u64 *values, __u32 count);
-extern int __snprintf_n(char *buffer, size_t size, const char *format, const __u64 *values,
-			__u32 count);
+#include <duet/libc.h>
+
+extern int __printf_n(const char *format, const unsigned long long *values, unsigned int count);
+extern int __fprintf_n(FILE *file, const char *format, const unsigned long long *values,
+		       unsigned int count);
+extern int __dprintf_n(int fd, const char *format, const unsigned long long *values,
+		       unsigned int count);
+extern int __snprintf_n(char *buffer, size_t size, const char *format,
+			const unsigned long long *values, unsigned int count);
 /* Never called: the prototype that formats are checked against. */
 extern int printf(const char *format, ...) __attribute__((format(__printf__, 1, 2)));
 
 /* The bits of a float widened to those of the double of the same value. */
-static __always_inline __u64 __duet_float_bits(__u32 bits)
+static inline __attribute__((always_inline)) unsigned long long __duet_float_bits(unsigned int bits)
 {
-	__u64 sign = (__u64)(bits >> 31) << 63, fraction = bits & 0x7fffff;
-	__u32 exponent = bits >> 23 & 0xff;
+	unsigned long long sign = (unsigned long long)(bits >> 31) << 63,
+			   fraction = bits & 0x7fffff;
+	unsigned int exponent = bits >> 23 & 0xff;
 
 	if (exponent == 0xff)
 		return sign | 0x7ffULL << 52 | fraction << 29;
 	if (!exponent) {
-		__u32 shift;
-
 		if (!fraction)
 			return sign;
-		shift = 23 - __duet_log2(fraction); /* a subnormal float is a normal double */
-		fraction = fraction << shift & 0x7fffff;
-		return sign | (__u64)(1023 - 126 - shift) << 52 | fraction << 29;
+		/* A subnormal float is a normal double. */
+		for (exponent = 1023 - 126; !(fraction >> 23); exponent--)
+			fraction <<= 1;
+		return sign | (unsigned long long)exponent << 52 | (fraction & 0x7fffff) << 29;
 	}
-	return sign | (__u64)(exponent + 1023 - 127) << 52 | fraction << 29;
+	return sign | (unsigned long long)(exponent + 1023 - 127) << 52 | fraction << 29;
 }
 
 /* One value as 8 bytes. The conditional operator promotes small integers and decays arrays. */
@@ -45,14 +49,15 @@ static __always_inline __u64 __duet_float_bits(__u32 bits)
 		 as bits;                                                               \
 	 }){ .value = __builtin_choose_expr(__duet_is(x, type), (x), (type)0) })        \
 		 .bits)
-#define __duet_value(x)                                                                \
-	__builtin_choose_expr(                                                         \
-		__duet_is(x, double), __duet_bits(x, double, __u64),                   \
-		__builtin_choose_expr(__duet_is(x, float),                             \
-				      __duet_float_bits(__duet_bits(x, float, __u32)), \
+#define __duet_value(x)                                                                       \
+	__builtin_choose_expr(                                                                \
+		__duet_is(x, double), __duet_bits(x, double, unsigned long long),             \
+		__builtin_choose_expr(__duet_is(x, float),                                    \
+				      __duet_float_bits(__duet_bits(x, float, unsigned int)), \
 				      __duet_integer(x)))
-#define __duet_integer(x) \
-	((__u64) __builtin_choose_expr(__duet_is(x, double) || __duet_is(x, float), 0, (x)))
+#define __duet_integer(x)                                                                          \
+	((unsigned long long)__builtin_choose_expr(__duet_is(x, double) || __duet_is(x, float), 0, \
+						   (x)))
 
 #define __DUET_COUNT_(_, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, N, ...) N
 #define __DUET_COUNT(...)                                                                       \
@@ -79,10 +84,10 @@ static __always_inline __u64 __duet_float_bits(__u32 bits)
 #define __duet_paste_(a, b) a##b
 #define __duet_paste(a, b)  __duet_paste_(a, b)
 /* Checks the format and declares __values[]. */
-#define __duet_format(format, ...)                           \
-	(void)sizeof((printf)(format, ##__VA_ARGS__));       \
-	const __u64 __values[] = { __duet_paste(__duet_pack, \
-						__DUET_COUNT(__VA_ARGS__))(__VA_ARGS__) }
+#define __duet_format(format, ...)                            \
+	(void)sizeof((printf)(format, ##__VA_ARGS__));        \
+	const unsigned long long __values[] = { __duet_paste( \
+		__duet_pack, __DUET_COUNT(__VA_ARGS__))(__VA_ARGS__) }
 
 /* printf: to the script's standard output (a machine format's file with -o). Characters, or < 0. */
 #define printf(format, ...)                                         \
