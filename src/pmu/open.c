@@ -52,7 +52,7 @@ static void explain_missing(const struct pmu_system *system, const struct pmu_ev
 		snprintf(text, size, "the PMU cannot sample it");
 	else
 		snprintf(text, size, "the %s has no such event (%s)", core ? "CPU" : "PMU",
-			 strerror(-code));
+			 strerrorname_np(-code));
 }
 
 static int explain_permission(const struct pmu_system *system, const struct pmu_event *event,

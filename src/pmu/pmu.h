@@ -82,7 +82,8 @@ enum pmu_state {
  * @leader: counter that leads the group, or NULL. @cpus: array of @ncpus ids; of an uncore PMU
  * only those in its cpumask are opened. A member of a group starts and stops with its leader; one
  * that opens alone but not in the group is opened alone (pmu_counter_grouped() is false, @err says
- * why). err->code is 0 when there is nothing to say.
+ * why). err->code is 0 when there is nothing to say. Read and close members before their leader:
+ * the kernel lets those that are left behind run on, each for itself.
  */
 int pmu_open(const struct pmu_event *event, const int *cpus, size_t ncpus,
 	     const struct pmu_counter *leader, struct pmu_counter **ret, struct err *err);
