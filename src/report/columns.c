@@ -10,8 +10,10 @@
 #include "base/nearest.h"
 #include "report/emit.h"
 
-#define COLUMNS_MAX 128 /* a value with more members is one column */
-#define NAME_MAX_   256
+#define COLUMNS_MAX   128 /* a value with more members is one column */
+#define NAME_MAX_     256
+#define MEMBERS_MAX   100000
+#define ANONYMOUS_MAX 1000 /* structs without a name that are searched for a member */
 
 struct view_column *view_column_find(struct report_view *view, const char *name, size_t size)
 {
@@ -66,8 +68,9 @@ static int add_place(struct report_view *view, const struct place *place, const 
 	return 0;
 }
 
+/* @left: members that may still be looked at; structs without members would nest for ever. */
 static int flatten(struct report_view *view, const struct place *place, const char *name,
-		   unsigned int depth)
+		   unsigned int depth, unsigned int *left)
 {
 	uint32_t count, i;
 	int code;
@@ -85,11 +88,12 @@ static int flatten(struct report_view *view, const struct place *place, const ch
 		if (!*own && !composite)
 			continue; /* padding */
 		snprintf(full, sizeof(full), "%s%s%s", name, *name && *own ? "." : "", own);
-		code = flatten(view, &member, full, depth + 1);
+		code = flatten(view, &member, full, depth + 1, left);
 		if (code)
 			return code;
-		if (view->ncolumns > COLUMNS_MAX)
+		if (view->ncolumns > COLUMNS_MAX || !*left)
 			return -E2BIG;
+		--*left;
 		/* The members of a union are the same bytes: one is enough. */
 		if (place->class == PLACE_UNION)
 			break;
@@ -107,7 +111,8 @@ static void drop_columns(struct report_view *view, size_t keep)
 static int add_part(struct report_view *view, const struct place *part)
 {
 	size_t before = view->ncolumns;
-	int code = flatten(view, part, "", 0);
+	unsigned int left = MEMBERS_MAX;
+	int code = flatten(view, part, "", 0, &left);
 
 	if (code != -E2BIG)
 		return code;
@@ -164,7 +169,7 @@ int view_columns_build(struct report_view *view, struct err *err)
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 static int step_member(const struct types *types, struct place *place, const char *name,
-		       size_t size, unsigned int depth)
+		       size_t size, unsigned int *left)
 {
 	uint32_t count, i;
 
@@ -180,8 +185,7 @@ static int step_member(const struct types *types, struct place *place, const cha
 			*place = member;
 			return 0;
 		}
-		if (!*own && depth < EMIT_DEPTH_MAX &&
-		    !step_member(types, &member, name, size, depth + 1)) {
+		if (!*own && *left && --*left && !step_member(types, &member, name, size, left)) {
 			*place = member;
 			return 0;
 		}
@@ -209,6 +213,7 @@ static int walk_path(const struct report_view *view, struct place *place, const 
 		     const char **rest)
 {
 	while (*path) {
+		unsigned int left = ANONYMOUS_MAX;
 		size_t size;
 
 		if (*path == '[') {
@@ -223,7 +228,7 @@ static int walk_path(const struct report_view *view, struct place *place, const 
 			*rest = path;
 			return 0;
 		}
-		if (step_member(view->types, place, path, size, 0))
+		if (step_member(view->types, place, path, size, &left))
 			return -ENOENT;
 		if (!place->key && counter_unsupported(view->counters, view->ncounters, path))
 			place->unsupported = true;

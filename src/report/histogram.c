@@ -44,7 +44,7 @@ bool histogram_range(const struct hist *hist, unsigned int *first, unsigned int 
 uint64_t report_hist_quantile(const struct hist *hist, uint32_t per_mille)
 {
 	unsigned __int128 wanted, before = 0, width, value;
-	unsigned int first, last, i;
+	unsigned int first = 0, last = 0, i;
 
 	if (!histogram_range(hist, &first, &last))
 		return 0;

@@ -100,8 +100,11 @@ void nest_array_end(struct nest *nest)
 }
 
 /* ---- the walk ------------------------------------------------------------------------------ */
+#define WALK_MAX (1U << 24)
+
 struct walk {
 	struct report *report;
+	unsigned int left; /* values: types that nest empty structs would go on for ever */
 	const struct types *types;
 	const struct source *source;
 	unsigned int depth;
@@ -119,7 +122,8 @@ static void walk_members(struct walk *walk, const struct place *place)
 		struct place member = place_member(walk->types, place, i, &name);
 		bool composite = member.class == PLACE_STRUCT || member.class == PLACE_UNION;
 
-		if (!*name && composite && walk->depth < EMIT_DEPTH_MAX) {
+		if (!*name && composite && walk->depth < EMIT_DEPTH_MAX && walk->left) {
+			walk->left--;
 			walk->depth++;
 			walk_members(walk, &member);
 			walk->depth--;
@@ -143,7 +147,7 @@ static void walk_elements(struct walk *walk, const struct place *place)
 		struct place element = place_element(walk->types, place, i);
 
 		/* An array that claims more than its bytes (types that lie) ends with them. */
-		if (element.bit_offset / 8 >= walk->source->size)
+		if (element.bit_offset / 8 >= walk->source->size || (i && !element.bits))
 			break;
 		walk_place(walk, &element);
 	}
@@ -162,13 +166,14 @@ static void walk_place(struct walk *walk, const struct place *place)
 		report->ops->value(report, value);
 		return;
 	}
-	if (walk->depth >= EMIT_DEPTH_MAX) {
+	if (walk->depth >= EMIT_DEPTH_MAX || !walk->left) {
 		out_clear(&value->text);
 		out_puts(&value->text, "...");
 		value->kind = VALUE_TEXT;
 		report->ops->value(report, value);
 		return;
 	}
+	walk->left--;
 	walk->depth++;
 	if (place->class == PLACE_ARRAY) {
 		walk_elements(walk, place);
@@ -183,7 +188,7 @@ static void walk_place(struct walk *walk, const struct place *place)
 void emit_place(struct report *report, const struct types *types, const struct place *place,
 		const struct source *source)
 {
-	struct walk walk = { .report = report, .types = types, .source = source };
+	struct walk walk = { .report = report, .types = types, .source = source, .left = WALK_MAX };
 
 	walk_place(&walk, place);
 }

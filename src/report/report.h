@@ -59,18 +59,37 @@ struct report_map {
 	const uint8_t *keys, *values;
 };
 
-/* An option string, compiled: columns, sort, top, computed columns. */
+/*
+ * An option string, compiled. Words are set apart by blanks:
+ *	sort=-a,b	by column or expression, - is descending; ties keep the map's order; rows
+ *			without a number come last; without sort= rows come by key
+ *	top=N		the first N rows
+ *	where=EXPR	rows for which it is not 0 (totals still count all rows)
+ *	cols=a,b[2],h.p99	which columns, in which order; parts of columns too
+ *	NAME=EXPR[:FORMAT]	a computed column; FORMAT: .2  .1%  d  ns  bytes
+ *	key=NAME	renames a key that is one column
+ *	title='TEXT'	instead of the map's name
+ *	unit=ns|bytes	of the values in histograms
+ *	since-last	what came since the last print of this view; rows in which nothing happened
+ *			are left out, a counter that is smaller than before `went backwards`
+ *	percpu		a row per CPU instead of sums
+ *	live		redrawn in place on a terminal, else with a time
+ * EXPR: numbers, columns, + - * / ( ), < <= > >= == != && || !, COLUMN == 'text',
+ * total(x) mean(x) min(x) max(x) over all rows, min(x,y,..) max(x,y,..), and of a histogram h:
+ * h.n h.sum h.mean h.min h.max h.p50 h.p99 h.p999 p(h, PER_MILLE). What is `not supported`, `not
+ * counted` or divided by zero makes its result likewise, an estimate makes it an estimate.
+ */
 struct report_view;
-/* -EINVAL with "print_map(NAME): no column `x`: columns: a, b, c". @types etc. as in the map;
- * rows are not looked at. */
+/* -EINVAL with "print_map(NAME): no column `x`: columns: a, b, c". Of @shape only name, types and
+ * sizes are used, no rows. The types must outlive the view, @counters need not. */
 int report_view_compile(const struct report_map *shape, const char *options,
 			const struct report_counter *counters, size_t ncounters,
 			struct report_view **ret, struct err *err);
 void report_view_free(struct report_view *view);
 DEFINE_CLEANUP(struct report_view *, report_view_free);
 
-/* One table. `since-last` views keep the previous values inside the view. 0 or -errno (also of the
- * stream: a full disk is -ENOSPC). */
+/* One table. 0 or -errno (also of the stream: a full disk is -ENOSPC); -EINVAL when @map's sizes
+ * are not those that the view was compiled for. */
 int report_map_print(struct report *report, struct report_view *view, const struct report_map *map,
 		     struct err *err);
 /* Any value by its BTF type, as `name = {...}` text or a JSON member. */
@@ -90,7 +109,8 @@ int report_note(struct report *report, const char *text);
 int report_text(struct report *report, const char *data, size_t size);
 /* Tables that follow may be redrawn in place (`table()`), where the output is a terminal. */
 void report_set_live(struct report *report, bool live);
-/* One histogram per key of a map whose values are, or hold as a member, a struct hist. */
+/* Options as of a view; the columns that are shown and no histogram are ignored.
+ * One histogram per key of a map whose values are, or hold as a member, a struct hist. */
 int report_hists_print(struct report *report, const struct report_map *map, const char *options,
 		       struct err *err);
 /* Flushes; ends a JSON document. */

@@ -41,37 +41,41 @@ static int32_t utf8_decode(const unsigned char *text, size_t size, size_t *lengt
 void out_utf8(struct out *out, const void *data, size_t size)
 {
 	const unsigned char *text = data;
-	size_t at = 0, length;
+	size_t at = 0, good = 0, length;
 
-	while (at < size) {
-		if (utf8_decode(text + at, size - at, &length) < 0)
-			out_puts(out, "\xef\xbf\xbd");
-		else
-			out_append(out, text + at, length);
-		at += length;
+	for (; at < size; at += length) {
+		if (utf8_decode(text + at, size - at, &length) >= 0)
+			continue;
+		out_append(out, text + good, at - good);
+		out_puts(out, "\xef\xbf\xbd");
+		good = at + 1;
 	}
+	out_append(out, text + good, size - good);
 }
 
 void out_visible(struct out *out, const char *text, size_t size)
 {
-	size_t i;
+	size_t i, good = 0;
 
 	for (i = 0; i < size; i++) {
 		unsigned char c = text[i];
+		/* C1 controls are two bytes in UTF-8 */
+		bool c1 = c == 0xc2 && i + 1 < size && (unsigned char)text[i + 1] < 0xa0;
 
+		if (c >= 0x20 && c != 0x7f && !c1)
+			continue;
+		out_append(out, text + good, i - good);
 		if (c == '\n')
 			out_puts(out, "\\n");
 		else if (c == '\t')
 			out_puts(out, "\\t");
 		else if (c == '\r')
 			out_puts(out, "\\r");
-		else if (c < 0x20 || c == 0x7f)
-			out_printf(out, "\\x%02x", c);
-		else if (c == 0xc2 && i + 1 < size && (unsigned char)text[i + 1] < 0xa0)
-			out_printf(out, "\\x%02x", (unsigned char)text[++i]); /* C1 controls */
 		else
-			out_putc(out, c);
+			out_printf(out, "\\x%02x", c1 ? (unsigned char)text[++i] : c);
+		good = i + 1;
 	}
+	out_append(out, text + good, size - good);
 }
 
 struct range {
@@ -107,6 +111,8 @@ static size_t point_width(int32_t point)
 					     { 0x1f300, 0x1f64f }, { 0x1f680, 0x1f6ff },
 					     { 0x1f900, 0x1faff }, { 0x20000, 0x3fffd } };
 
+	if (point < 0x300)
+		return 1;
 	if (inside(point, none, sizeof(none) / sizeof(none[0])))
 		return 0;
 	return inside(point, wide, sizeof(wide) / sizeof(wide[0])) ? 2 : 1;

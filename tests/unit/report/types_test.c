@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Every kind of type that BTF has, as text and as JSON. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fixture.h"
@@ -238,6 +239,61 @@ static void a_variable_of_a_missing_event(void **state)
 	sink_close(&sink);
 }
 
+/* Types of a damaged file that still pass validation may lie about everything but their shape. */
+static void damaged_types(void **state)
+{
+	static const char *const structs[] = { "zoo", "use", "cost", "wide_value", "proc" };
+	size_t size, round, accepted = 0, i;
+	const uint8_t *whole = types_data(*state, &size);
+	uint8_t *copy = malloc(size), *bytes = calloc(1, 600);
+	uint64_t seed = 7;
+	struct sink sinks[3];
+
+	for (i = 0; i < 3; i++)
+		sink_open(&sinks[i], (struct report_options){ .format = i, .names = names });
+	for (round = 0; round < 4000; round++) {
+		struct types *types = NULL;
+		struct err err = { 0 };
+
+		memcpy(copy, whole, size);
+		for (i = 0; i <= round % 3; i++) {
+			seed = seed * 6364136223846793005 + 1442695040888963407;
+			copy[24 + (seed >> 33) % (size - 24)] = seed >> 20;
+		}
+		if (types_open(copy, size, &types, &err))
+			continue;
+		accepted++;
+		for (i = 0; i < 5; i++) {
+			uint32_t id = types_find(types, BTF_KIND_STRUCT, structs[i]);
+			struct report_map map = { .name = "m",
+						  .types = types,
+						  .key_type = id,
+						  .value_type = id,
+						  .key_size = 600,
+						  .value_size = 600,
+						  .count = 1,
+						  .keys = bytes,
+						  .values = bytes };
+			struct report_view *view = NULL;
+
+			assert_int_equal(report_value_print(sinks[round % 3].report, "v", types, id,
+							    bytes, 600, &err),
+					 0);
+			assert_int_equal(
+				report_view_compile(&map, "since-last", NULL, 0, &view, &err), 0);
+			assert_int_equal(
+				report_map_print(sinks[round % 3].report, view, &map, &err), 0);
+			report_view_free(view);
+		}
+		types_close(types);
+	}
+	assert_true(accepted > 100);
+	for (i = 0; i < 3; i++)
+		sink_close(&sinks[i]);
+	free(copy);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +303,7 @@ int main(void)
 		cmocka_unit_test(stacks_have_names),
 		cmocka_unit_test(a_section_has_a_line_per_variable),
 		cmocka_unit_test(a_variable_of_a_missing_event),
+		cmocka_unit_test(damaged_types),
 	};
 
 	return cmocka_run_group_tests_name("report/types", tests, fixture_setup, fixture_teardown);
