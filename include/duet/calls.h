@@ -83,7 +83,7 @@ static __always_inline long __duet_total(struct duet_task_totals *totals, void *
 
 	slot &= DUET_PMU_MAX - 1;
 	cpu = bpf_map_lookup_elem(&__duet_cpu, &zero);
-	if (!cpu || !cpu->valid) {
+	if (!cpu || !(cpu->valid >> slot & 1)) {
 		out->running = __DUET_NO_TOTAL;
 		return -EAGAIN;
 	}

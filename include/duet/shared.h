@@ -47,7 +47,7 @@ struct duet_task_totals {
 };
 
 /* The counters of this CPU when its current thread was switched in, or when it was last read by
- * the sched_switch program (map __duet_cpu, per-CPU array of one). valid is 0 before the first. */
+ * the sched_switch program (map __duet_cpu, per-CPU array of one). Bit i of valid: last[i] is set. */
 struct duet_cpu_last {
 	__duet_u64 valid;
 	struct pmu_sum last[DUET_PMU_MAX];

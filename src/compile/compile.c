@@ -148,6 +148,23 @@ static int run_clang(const struct job *job, const char *pch, const char *object,
 	return code ? code : process_run(argv.items, input, output);
 }
 
+/* A damaged or outdated precompiled header shows as a complaint about it, or as a crash. */
+static bool blames_header(int status, const struct buf *output, const char *pch)
+{
+	static const char *const words[] = { "precompiled header", "PCH file", "AST file" };
+	size_t i;
+
+	if (status <= 0)
+		return false;
+	if (status >= 70 || !output->size || strstr(output->data, pch))
+		return true;
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strstr(output->data, words[i]))
+			return true;
+	}
+	return false;
+}
+
 /* With the precompiled header when there may be one; without when clang does not like it. */
 static int run_with_header(const struct job *job, const char *object, const char *depfile,
 			   struct buf *output)
@@ -162,12 +179,11 @@ static int run_with_header(const struct job *job, const char *object, const char
 	if (!pch_make(&job->workspace, &job->compiler, &job->flags, &job->headers, kind, pch))
 		return run_clang(job, NULL, object, depfile, output);
 	code = run_clang(job, pch, object, depfile, output);
-	if (code > 0 && output->size &&
-	    (strstr(output->data, "precompiled header") || strstr(output->data, "PCH file") ||
-	     strstr(output->data, pch))) {
-		unlink(pch);
+	if (blames_header(code, output, pch)) {
 		buf_deinit(output);
 		code = run_clang(job, NULL, object, depfile, output);
+		if (code < 70) /* else it is the script that makes clang crash */
+			unlink(pch);
 	}
 	return code;
 }

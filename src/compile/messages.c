@@ -377,6 +377,9 @@ static bool write_crash(const struct diagnostic *diagnostic, char *text, size_t 
 #define TOO_MANY                                                                        \
 	"more than five arguments: BPF passes at most five, in registers: hand over a " \
 	"pointer to a structure"
+#define DIVISION                                                                               \
+	"signed division or remainder: clang-%v cannot compile it for BPF: use div_s64(a, b) " \
+	"or rem_s64(a, b), unsigned values, or clang-19"
 #define STRUCT_RESULT                                                                       \
 	"returns a structure of more than 8 bytes, or takes variable arguments: BPF C has " \
 	"neither: hand over a pointer to the result, or use a macro"
@@ -395,18 +398,10 @@ static const struct rule rules[] = {
 	{ "BPF stack limit", NULL, NULL,
 	  "local variables of more than %d bytes: too much for one stack frame: make the big one "
 	  "static or global, or a PERCPU() map in the kernel half" },
-	{ " = sdiv ", NULL, NULL,
-	  "signed division: clang-%v cannot compile it for BPF: use div_s64(a, b), unsigned "
-	  "values, or clang-19" },
-	{ " = srem ", NULL, NULL,
-	  "remainder of a signed division: clang-%v cannot compile it for BPF: use rem_s64(a, b), "
-	  "unsigned values, or clang-19" },
-	{ " = sdivrem ", NULL, NULL,
-	  "signed division: clang-%v cannot compile it for BPF: use div_s64(a, b), rem_s64(a, b), "
-	  "unsigned values, or clang-19" },
-	{ "nsupport", "signed division", NULL,
-	  "signed division: clang-%v cannot compile it for BPF: use div_s64(a, b), unsigned "
-	  "values, or clang-19" },
+	{ " = sdiv ", NULL, NULL, DIVISION },
+	{ " = srem ", NULL, NULL, DIVISION },
+	{ " = sdivrem ", NULL, NULL, DIVISION },
+	{ "nsupport", "signed division", NULL, DIVISION },
 	{ "VarArgs or StructRet", NULL, NULL, STRUCT_RESULT },
 	{ "aggregate returns are not supported", NULL, NULL, STRUCT_RESULT },
 	{ "variadic functions are not supported", NULL, NULL, STRUCT_RESULT },

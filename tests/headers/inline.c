@@ -174,7 +174,7 @@ SEC("raw_tp") int prime(void *ctx)
 		return 0;
 	pmu_read(&faults, &cpu->last[faults_slot & 15]);
 	pmu_read(&task_time, &cpu->last[task_time_slot & 15]);
-	cpu->valid = 1;
+	cpu->valid = ~0ULL;
 	return 0;
 }
 

@@ -1,0 +1,5 @@
+#include <duet.h>
+SEC("user/exit") int end(const struct duet_exit *e)
+{
+	exit(1);
+}

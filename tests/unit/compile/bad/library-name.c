@@ -1,0 +1,2 @@
+#include <duet.h>
+PMU(clock, "task-clock");

@@ -1,0 +1,2 @@
+#include <duet.h>
+#include <sys/socket.h>

@@ -1,0 +1,2 @@
+#include <duet.h>
+#include <linux/bpf.h>
