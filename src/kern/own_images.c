@@ -2,14 +2,16 @@
 /* The images of duet's own BPF programs, from src/kern/bpf/. */
 #include "kern/own.h"
 
-#define EMBED(name)                                                       \
-	extern const char own_##name##_begin[], own_##name##_end[];       \
-	__asm__(".pushsection .rodata\n"                                  \
-		".balign 8\n"                                             \
-		"own_" #name "_begin:\n"                                  \
-		".incbin \"" OWN_IMAGES_FOLDER "/" #name ".bpf.image\"\n" \
-		"own_" #name "_end:\n"                                    \
-		".byte 0\n"                                               \
+/* Hidden: through the global offset table, arm64's linker gives all local labels one slot. */
+#define EMBED(name)                                                                   \
+	extern const char __attribute__((visibility("hidden"))) own_##name##_begin[], \
+		own_##name##_end[];                                                   \
+	__asm__(".pushsection .rodata\n"                                              \
+		".balign 8\n"                                                         \
+		"own_" #name "_begin:\n"                                              \
+		".incbin \"" OWN_IMAGES_FOLDER "/" #name ".bpf.image\"\n"             \
+		"own_" #name "_end:\n"                                                \
+		".byte 0\n"                                                           \
 		".popsection\n")
 
 EMBED(totals);
