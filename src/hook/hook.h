@@ -96,6 +96,9 @@ DEFINE_CLEANUP(struct hook_half *, hook_half_close);
  * maps answer from now on. */
 int hook_half_connect(struct hook_half *half, struct kern *kern, struct err *err);
 
+/* The counters' `supported` is final: views are compiled anew. Before the first print. */
+int hook_half_counters_known(struct hook_half *half, struct err *err);
+
 /* Memory of a data section (user_half.data index), for --set and for initial contents. */
 void *hook_half_data(struct hook_half *half, uint32_t data);
 

@@ -92,6 +92,12 @@ int hook_compile_views(struct hook_half *half, struct err *err)
 	return 0;
 }
 
+int hook_half_counters_known(struct hook_half *half, struct err *err)
+{
+	hook_free_views(half);
+	return hook_compile_views(half, err);
+}
+
 void hook_free_views(struct hook_half *half)
 {
 	size_t i;
@@ -102,7 +108,7 @@ void hook_free_views(struct hook_half *half)
 	}
 	free(half->views);
 	half->views = NULL;
-	half->nviews = 0;
+	half->nviews = half->views_capacity = 0;
 }
 
 /* Rows of a map as report/ wants them; the caller frees @rows. */

@@ -134,7 +134,7 @@ int session_open_counters(struct session *session, struct err *err)
 		code = open_pmu(session, &session->pmus[i], err);
 	for (i = 0; !code && i < kern_program_count(session->kern); i++)
 		code = open_sampler(session, kern_program_at(session->kern, i), err);
-	return code;
+	return code ? code : hook_half_counters_known(session->half, err);
 }
 
 /* A lap needs something to subtract from: what the counter shows now, on each CPU. */
