@@ -3,11 +3,15 @@
 #include "kern/own.h"
 
 /* Hidden: through the global offset table, arm64's linker gives all local labels one slot. */
+/* Global, because a reference through the GOT to a local label loses its offset on arm64; hidden,
+ * so that there is no such reference. */
 #define EMBED(name)                                                                   \
-	extern const char __attribute__((visibility("hidden"))) own_##name##_begin[], \
-		own_##name##_end[];                                                   \
+	extern const char own_##name##_begin[] __attribute__((visibility("hidden"))); \
+	extern const char own_##name##_end[] __attribute__((visibility("hidden")));   \
 	__asm__(".pushsection .rodata\n"                                              \
 		".balign 8\n"                                                         \
+		".globl own_" #name "_begin, own_" #name "_end\n"                     \
+		".hidden own_" #name "_begin, own_" #name "_end\n"                    \
 		"own_" #name "_begin:\n"                                              \
 		".incbin \"" OWN_IMAGES_FOLDER "/" #name ".bpf.image\"\n"             \
 		"own_" #name "_end:\n"                                                \

@@ -135,17 +135,17 @@ int explain_function(const char *function, int code, bool fentry, struct err *er
 			       "(duet list probes), or another kernel");
 	if (explain_permission(code, err))
 		return code;
-	if (fentry && kern_feature(KERN_FEATURE_FENTRY, NULL) == 0)
-		return err_set(err, code,
-			       "this kernel cannot attach fentry and fexit programs: use "
-			       "SEC(\"kprobe/%s\") or SEC(\"kretprobe/%s\")",
-			       function, function);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(function, "+"), function);
 	nearest_init(&search.nearest, name);
 	if (search_kallsyms(&search))
 		return err_set(err, code, "%s", kern_errno_text(code));
 	if (!search.found)
 		return explain_missing(&search, name, code == -EINVAL ? -ENOENT : code, err);
+	if (fentry && kern_feature(KERN_FEATURE_FENTRY, NULL) == 0)
+		return err_set(err, code,
+			       "this kernel cannot attach fentry and fexit programs: use "
+			       "SEC(\"kprobe/%s\") or SEC(\"kretprobe/%s\")",
+			       function, function);
 	if (code == -EADDRNOTAVAIL)
 		return err_set(err, code, "several functions have this name");
 	if (fentry && (code == -ENOENT || code == -ESRCH))
