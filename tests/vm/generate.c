@@ -323,6 +323,7 @@ static void emit_some(struct generator *g, uint32_t n)
 static void emit_start(struct generator *g)
 {
 	g->program->address[g->function] = g->program->ncode;
+	g->program->offset[g->function] = 8 * g->function;
 	emit(g, RAW(0x18, MEMORY, 0, 0, 0));
 	emit(g, RAW(0, 0, 0, 0, 0));
 	for (uint32_t reg = 0; reg <= COUNTER; reg++)
@@ -367,6 +368,7 @@ void generate(struct random *random, struct generated *ret)
 		g.function = function;
 		emit_function(&g);
 		ret->functions[ret->nfunctions] = ret->functions[function];
+		ret->offset[ret->nfunctions] = ret->offset[function];
 		ret->address[ret->nfunctions++] = ret->address[function];
 		for (size_t i = 0; i < g.ncalls; i++)
 			wanted |= 1u << g.calls[i].callee;

@@ -27,7 +27,10 @@ struct generated {
 	size_t ncode;
 	struct vm_function functions[GENERATE_FUNCTIONS];
 	size_t nfunctions;
-	size_t address[GENERATE_FUNCTIONS]; /* where r9 is loaded: two slots each */
+	/* Where r9 is loaded (two slots each), with the value's address plus that offset: another one
+	 * in each function, so that a lost r9 shows. */
+	size_t address[GENERATE_FUNCTIONS];
+	uint32_t offset[GENERATE_FUNCTIONS];
 };
 
 struct random {

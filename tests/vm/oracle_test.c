@@ -64,10 +64,11 @@ static int run_vm(struct generated *program, uint8_t *value)
 
 	for (size_t i = 0; i < program->nfunctions; i++) {
 		struct bpf_insn *pair = &program->code[program->address[i]];
+		uintptr_t address = (uintptr_t)value + program->offset[i];
 
 		pair[0].src_reg = 0;
-		pair[0].imm = (uint32_t)(uintptr_t)value;
-		pair[1].imm = (uintptr_t)value >> 32;
+		pair[0].imm = (uint32_t)address;
+		pair[1].imm = address >> 32;
 	}
 	if (vm_create(&image, NULL, &vm, text, sizeof(text), NULL)) {
 		printf("# vm: %s\n", text);
@@ -94,8 +95,12 @@ static void count_rows(const struct generated *program, struct tally *tally)
 static int kernel_side(const struct kernel *kernel, struct generated *program, char *log,
 		       size_t log_size)
 {
-	for (size_t i = 0; i < program->nfunctions; i++)
-		kernel_load_address(kernel, 9, &program->code[program->address[i]]);
+	for (size_t i = 0; i < program->nfunctions; i++) {
+		struct bpf_insn *pair = &program->code[program->address[i]];
+
+		kernel_load_address(kernel, 9, pair);
+		pair[1].imm = program->offset[i];
+	}
 	return kernel_run(kernel, program->code, program->ncode, log, log_size);
 }
 
