@@ -200,16 +200,15 @@ static int scan_threads(int tasks, int pid)
 	return code < 0 && code != -ESRCH ? code : added;
 }
 
-static int add_failed(int id, int code, struct err *err)
+static int add_failed(int code, struct err *err)
 {
 	if (code == -ESRCH)
-		return err_set(err, code, "%d: no such process or thread", id);
+		return err_set(err, code, "no such process or thread");
 	if (code == -E2BIG)
 		return err_set(err, code,
-			       "%d: more threads than map __duet_tasks has room for: --map "
-			       "__duet_tasks.max_entries=N",
-			       id);
-	return err_set(err, code, "%d: %s", id, kern_errno_text(code));
+			       "more threads than map __duet_tasks has room for: --map "
+			       "__duet_tasks.max_entries=N");
+	return err_set(err, code, "following its threads: %s", kern_errno_text(code));
 }
 
 int kern_target_add_process(struct kern *kern, int pid, struct err *err)
@@ -225,7 +224,7 @@ int kern_target_add_process(struct kern *kern, int pid, struct err *err)
 	do {
 		added = scan_threads(kern->tree->tasks, pid);
 		if (added < 0)
-			return add_failed(pid, added, err);
+			return add_failed(added, err);
 	} while (added && ++rounds < 100);
 	return 0;
 }
@@ -237,5 +236,5 @@ int kern_target_add_thread(struct kern *kern, int tid, struct err *err)
 	if (!kern->tree)
 		return 0;
 	code = add_thread(kern->tree->tasks, 0, tid);
-	return code < 0 ? add_failed(tid, code, err) : 0;
+	return code < 0 ? add_failed(code, err) : 0;
 }

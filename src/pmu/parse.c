@@ -134,8 +134,9 @@ static int unknown_name(const struct pmu_parser *parser, const char *name)
 	pmu_cache_each(offer_cache, &nearest);
 	pmu_sysfs_each(parser->system, "", offer_pmu_events, &offer);
 	nearest_text(&nearest, near, sizeof(near));
-	return pmu_refuse(parser, -ENOENT, "there is no such event: %s%s",
-			  *near ? "did you mean " : "duet list events shows them", near);
+	return pmu_refuse(parser, -ENOENT, "there is no such event: %s%s%s",
+			  *near ? "did you mean " : "duet list events shows them", near,
+			  *near ? "?" : "");
 }
 
 static int unknown_pmu(const struct pmu_parser *parser, const char *name)
@@ -146,8 +147,9 @@ static int unknown_pmu(const struct pmu_parser *parser, const char *name)
 	nearest_init(&nearest, name);
 	pmu_sysfs_each(parser->system, "", offer_name, &nearest);
 	nearest_text(&nearest, near, sizeof(near));
-	return pmu_refuse(parser, -ENOENT, "there is no PMU '%s': %s%s", name,
-			  *near ? "did you mean " : "see /sys/bus/event_source/devices", near);
+	return pmu_refuse(parser, -ENOENT, "there is no PMU '%s': %s%s%s", name,
+			  *near ? "did you mean " : "see /sys/bus/event_source/devices", near,
+			  *near ? "?" : "");
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */

@@ -141,9 +141,11 @@ static int unknown_term(const struct pmu_parser *parser, const struct pmu_term *
 	snprintf(directory, sizeof(directory), "%s/events", pmu);
 	pmu_sysfs_each(parser->system, directory, offer_name, &nearest);
 	nearest_text(&nearest, near, sizeof(near));
-	return pmu_refuse(parser, -ENOENT, "PMU %s has no term or event '%s' (character %zu): %s%s",
-			  pmu, term->name, term->at + 1,
-			  *near ? "did you mean " : "duet list events shows its events", near);
+	return pmu_refuse(parser, -ENOENT,
+			  "PMU %s has no term or event '%s' (character %zu): %s%s%s", pmu,
+			  term->name, term->at + 1,
+			  *near ? "did you mean " : "duet list events shows its events", near,
+			  *near ? "?" : "");
 }
 
 static int apply_terms(const struct pmu_parser *parser, const struct pmu_term *terms, size_t count,

@@ -321,6 +321,7 @@ static void close_session(struct session *session)
 	report_destroy(session->report);
 	sym_close(session->sym);
 	session_free_intervals(session);
+	alarm(0); /* the loop gives SIGALRM its old meaning back */
 	loop_close(session->loop);
 	split_deinit(&session->split);
 	types_close(session->kernel_types);
@@ -356,12 +357,13 @@ static int run(struct session *session, int *status, struct err *err)
 
 	if (!code && session->options->dry_run) {
 		log_note("%s: sound: nothing was attached", session->options->name);
+		*status = session->stop_asked ? session->stop_status : 0;
 		return 0;
 	}
 	if (code || session->phase != PHASE_OPEN || session->signalled || session->stop_asked) {
 		if (session->signalled)
 			session->exit.reason = DUET_REASON_SIGNAL;
-		*status = session->stop_asked ? session->stop_status : 0;
+		*status = code ? 1 : session->stop_asked ? session->stop_status : 0;
 		return code;
 	}
 	if (run_stages(session, stages_run, COUNT(stages_run), err) && !session->exec_failed)

@@ -221,6 +221,34 @@ static bool next_argument(const struct session *session, size_t *from, struct ar
 	return true;
 }
 
+static int no_such_option(const struct session *session, const char *text, struct err *err)
+{
+	const char *script = session->options->name;
+	struct argument argument;
+	struct nearest nearest;
+	char name[64], near[256];
+	size_t from = 0;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text + 2, "="), text + 2);
+	nearest_init(&nearest, name);
+	while (next_argument(session, &from, &argument)) {
+		if (argument.option)
+			nearest_offer(&nearest, argument.name);
+	}
+	nearest_text(&nearest, near, sizeof(near));
+	err_set(err, -EINVAL, "--%s: neither duet run nor %s has such an option", name, script);
+	return near[0] ? err_hint(err, -EINVAL, "did you mean %s?", near)
+		       : err_hint(err, -EINVAL, "see `duet run %s --help`", script);
+}
+
+static int set_option(struct session *session, const struct argument *argument, const char *value,
+		      struct err *err)
+{
+	int code = session_set_variable(session, argument->variable, value, err);
+
+	return code ? err_prepend(err, code, "--%s", argument->name) : 0;
+}
+
 static int apply_option(struct session *session, const char *text, const char *value,
 			bool *took_value, struct err *err)
 {
@@ -233,29 +261,27 @@ static int apply_option(struct session *session, const char *text, const char *v
 		if (!argument.option || strncmp(text + 2, argument.name, size))
 			continue;
 		if (text[2 + size] == '=')
-			return session_set_variable(session, argument.variable, text + 3 + size,
-						    err);
+			return set_option(session, &argument, text + 3 + size, err);
 		if (text[2 + size])
 			continue;
 		if (!value)
 			return err_set(err, -EINVAL, "%s: a value is missing: %s", text,
 				       argument.help);
 		*took_value = true;
-		return session_set_variable(session, argument.variable, value, err);
+		return set_option(session, &argument, value, err);
 	}
-	return err_set(err, -EINVAL, "%s: %s has no such option: see `duet run %s --help`", text,
-		       session->options->name, session->options->name);
+	return no_such_option(session, text, err);
 }
 
 int session_apply_arguments(struct session *session, struct err *err)
 {
 	const struct session_options *options = session->options;
-	struct argument argument;
 	size_t i, from = 0;
 	int code;
 
 	for (i = 0; i < options->narguments; i++) {
 		const char *text = options->arguments[i];
+		struct argument argument = { 0 };
 		bool took_value = false;
 
 		if (!strncmp(text, "--", 2)) {
@@ -265,15 +291,20 @@ int session_apply_arguments(struct session *session, struct err *err)
 					    &took_value, err);
 			i += took_value;
 		} else {
-			while (next_argument(session, &from, &argument) && argument.option)
-				argument.name = NULL;
-			if (!argument.name || argument.option)
+			bool found;
+
+			/* @from goes on: each positional argument has its own ARG(). */
+			do
+				found = next_argument(session, &from, &argument);
+			while (found && argument.option);
+			if (!found)
 				return err_set(err, -EINVAL,
 					       "`%s`: %s takes no such argument: a command to "
 					       "measure goes behind --",
 					       text, options->name);
 			code = session_set_variable(session, argument.variable, text, err);
-			argument.name = NULL;
+			if (code)
+				err_prepend(err, code, "%s", argument.name);
 		}
 		if (code)
 			return code;
