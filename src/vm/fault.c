@@ -52,21 +52,26 @@ void fault_set_running(struct vm_activation *activation)
 /* What the processor says about the access. */
 struct machine {
 	uintptr_t pc;
-	bool write;
+	bool write, read; /* neither: it does not say */
 };
 
 #if defined(__x86_64__)
 static struct machine machine_of(const ucontext_t *context)
 {
-	return (struct machine){
-		.pc = context->uc_mcontext.gregs[REG_RIP],
-		.write = context->uc_mcontext.gregs[REG_ERR] & 2, /* W/R bit of the error code */
-	};
+	const greg_t *registers = context->uc_mcontext.gregs;
+	bool page_fault = registers[REG_TRAPNO] == 14;
+	bool write = registers[REG_ERR] & 2; /* W/R bit of a page fault's error code */
+
+	return (struct machine){ .pc = registers[REG_RIP],
+				 .write = page_fault && write,
+				 .read = page_fault && !write };
 }
 
-static bool is_canonical(uint64_t address)
+/* Is the machine at the target of a call that did not arrive? A call of a non-canonical address
+ * faults where it stands. */
+static bool is_at(const struct machine *machine, uint64_t target)
 {
-	return (uint64_t)((int64_t)(address << 16) >> 16) == address;
+	return machine->pc == target || (uint64_t)((int64_t)(target << 16) >> 16) != target;
 }
 #elif defined(__aarch64__)
 /* The exception syndrome is a record behind the registers: WnR is bit 6 of a data abort's. */
@@ -85,7 +90,10 @@ static struct machine machine_of(const ucontext_t *context)
 		if (record.head.magic == ESR_MAGIC) {
 			uint32_t class = record.esr >> 26 & 0x3f;
 
-			machine.write = (class == 0x24 || class == 0x25) && (record.esr & 1 << 6);
+			if (class != 0x24 && class != 0x25)
+				break;
+			machine.write = record.esr & 1 << 6;
+			machine.read = !machine.write;
 			break;
 		}
 		at += record.head.size;
@@ -93,10 +101,10 @@ static struct machine machine_of(const ucontext_t *context)
 	return machine;
 }
 
-static bool is_canonical(uint64_t address)
+/* A branch faults at its target, without the tag in the top byte. */
+static bool is_at(const struct machine *machine, uint64_t target)
 {
-	(void)address; /* a branch to any address faults at the address */
-	return true;
+	return !((machine->pc ^ target) << 8);
 }
 #else
 static struct machine machine_of(const ucontext_t *context)
@@ -105,10 +113,9 @@ static struct machine machine_of(const ucontext_t *context)
 	return (struct machine){ 0 };
 }
 
-static bool is_canonical(uint64_t address)
+static bool is_at(const struct machine *machine, uint64_t target)
 {
-	(void)address;
-	return true;
+	return machine->pc == target;
 }
 #endif
 
@@ -205,7 +212,7 @@ void fault_raise(struct vm *vm, enum vm_fault_kind kind)
 	fault->native = NULL;
 	fault->foreign = false;
 	fault->signal = 0;
-	fault->write = false;
+	fault->write = fault->read = false;
 	if (kind != VM_FAULT_ABORT)
 		fault->text[0] = '\0';
 	if (kind == VM_FAULT_ABORT && vm->pc && vm_op_calls_c(vm->pc)) {
@@ -217,29 +224,27 @@ void fault_raise(struct vm *vm, enum vm_fault_kind kind)
 	leave(vm);
 }
 
-static void describe_access(struct vm *vm, const struct vm_op *op, const struct machine *machine)
+static void describe_access(struct vm *vm, const struct vm_op *op)
 {
 	const struct isa_row *row = isa_row(op->id);
 	struct vm_fault *fault = &vm->fault;
 	uint32_t base = row->form == ISA_FORM_LOAD ? op->src : op->dst;
 
-	if (row->form == ISA_FORM_LOAD)
-		fault->kind = VM_FAULT_READ;
-	else if (row->form == ISA_FORM_STORE_K || row->form == ISA_FORM_STORE_X)
-		fault->kind = VM_FAULT_WRITE;
-	else
-		fault->kind = machine->write ? VM_FAULT_WRITE : VM_FAULT_READ;
+	/* An atomic is a write, though on arm64 the load of its pair faults first. */
+	fault->kind = row->form == ISA_FORM_LOAD ? VM_FAULT_READ : VM_FAULT_WRITE;
+	fault->write = fault->kind == VM_FAULT_WRITE;
+	fault->read = !fault->write;
 	/* Not what the kernel says: it knows no address for a non-canonical one. */
 	fault->address = vm->registers[base] + (int64_t)op->off;
 	fault->size = row->width;
 }
 
-/* 0 when the call never arrived in a function. */
+/* Did the call get into a function at all? */
 static bool arrived(const struct vm *vm, const struct vm_op *op, const struct machine *machine)
 {
 	if (op->id != ISA_CALLX)
 		return true;
-	return machine->pc != vm->target && is_canonical(vm->target);
+	return !is_at(machine, vm->target);
 }
 
 /* Is the signal the vm's? Then vm->fault says what happened. */
@@ -260,12 +265,13 @@ static bool describe(struct vm *vm, int number, const siginfo_t *info,
 	fault->foreign = false;
 	fault->signal = number;
 	fault->write = machine->write;
+	fault->read = machine->read;
 	fault->size = 0;
 	fault->address = number == SIGABRT ? 0 : (uintptr_t)info->si_addr;
 	if (touches_memory(op)) {
 		if (!vm->engine->owns(vm, machine->pc))
 			return false; /* a bug in the vm, not in the script */
-		describe_access(vm, op, machine);
+		describe_access(vm, op);
 		return true;
 	}
 	if (!vm_op_calls_c(op))
@@ -440,8 +446,8 @@ const char *vm_fault_text(const struct vm_fault *fault, char *text, size_t size)
 	case VM_FAULT_NATIVE:
 		if (fault->signal == SIGSEGV || fault->signal == SIGBUS)
 			snprintf(text, size, "%s at 0x%llx inside %s (SIG%s)",
-				 fault->write ? "write" : "read", address,
-				 fault->native ? fault->native : "a C function",
+				 fault->write ? "write" : (fault->read ? "read" : "access"),
+				 address, fault->native ? fault->native : "a C function",
 				 signal_name(fault->signal));
 		else
 			snprintf(text, size, "SIG%s inside %s", signal_name(fault->signal),

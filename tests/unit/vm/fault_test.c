@@ -171,6 +171,16 @@ static void deep_recursion(void **state)
 
 static const struct bpf_insn endless[] = { JA(-1), EXIT() };
 
+/* qemu's user mode (7.2) hands on no exception syndrome. */
+#if defined(__aarch64__)
+#define KNOWS_ACCESS (getenv("UNDER_QEMU") == NULL)
+#else
+#define KNOWS_ACCESS true
+#endif
+#define INSIDE(access, address, name)                                      \
+	(KNOWS_ACCESS ? access " at " address " inside " name " (SIGSEGV)" \
+		      : "access at " address " inside " name " (SIGSEGV)")
+
 static UNCHECKED uint64_t length(const char *text)
 {
 	return strlen(text);
@@ -189,7 +199,7 @@ static void fault_inside_libc(void **state)
 	struct vm_fault fault;
 
 	(void)state;
-	fault = call_fault(vm, 0, 0, VM_FAULT_NATIVE, "read at 0x0 inside strlen (SIGSEGV)");
+	fault = call_fault(vm, 0, 0, VM_FAULT_NATIVE, INSIDE("read", "0x0", "strlen"));
 	assert_true(fault.foreign);
 	assert_string_equal(fault.native, "strlen");
 	assert_int_equal(fault.insn, 0);
@@ -215,9 +225,9 @@ static void fault_inside_own_native(void **state)
 	struct vm_fault fault;
 
 	(void)state;
-	fault = call_fault(vm, 8, 0, VM_FAULT_NATIVE, "write at 0x8 inside write_null (SIGSEGV)");
+	fault = call_fault(vm, 8, 0, VM_FAULT_NATIVE, INSIDE("write", "0x8", "write_null"));
 	assert_false(fault.foreign);
-	assert_true(fault.write);
+	assert_int_equal(fault.write, KNOWS_ACCESS);
 	vm_destroy(vm);
 }
 
