@@ -294,7 +294,8 @@ bool hook_running(const struct hook_half *half)
 
 void hook_interrupt(struct hook_half *half, bool sticky)
 {
-	vm_interrupt(half->vm, sticky);
+	if (half->vm)
+		vm_interrupt(half->vm, sticky);
 }
 
 int hook_call(struct hook_half *half, size_t index, const void *argument, uint64_t size,

@@ -236,6 +236,8 @@ static int create_vm(struct link *link)
 	uint32_t bad = 0;
 	int code;
 
+	if (!user->ncode) /* a script without a user half */
+		return 0;
 	code = vm_create(&image, &options, &half->vm, message, sizeof(message), &bad);
 	if (code == -ENOMEM)
 		return err_nomem(link->err);

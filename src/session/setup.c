@@ -229,14 +229,17 @@ static int no_such_option(const struct session *session, const char *text, struc
 	char name[64], near[256];
 	size_t from = 0;
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text + 2, "="), text + 2);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
 	nearest_init(&nearest, name);
 	while (next_argument(session, &from, &argument)) {
+		char option[80];
+
+		snprintf(option, sizeof(option), "--%s", argument.name);
 		if (argument.option)
-			nearest_offer(&nearest, argument.name);
+			nearest_offer(&nearest, option);
 	}
 	nearest_text(&nearest, near, sizeof(near));
-	err_set(err, -EINVAL, "--%s: neither duet run nor %s has such an option", name, script);
+	err_set(err, -EINVAL, "%s: neither duet run nor %s has such an option", name, script);
 	return near[0] ? err_hint(err, -EINVAL, "did you mean %s?", near)
 		       : err_hint(err, -EINVAL, "see `duet run %s --help`", script);
 }
