@@ -16,6 +16,7 @@ const volatile __u64 __duet_cpu_set[DUET_CPU_SET_WORDS] __weak = { 0 };
 struct __duet_tasks_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC); /* else the kernel fills 5 MB at each start */
 	__type(key, __u32);
 	__type(value, __u64);
 };

@@ -150,6 +150,8 @@ int offsets_find(const char *path, struct field_offset *fields, int count, struc
 	uint32_t id;
 	int i, code;
 
+	if (!path && !offsets_ask(fields, count))
+		return 0;
 	path = path ? path : "/sys/kernel/btf/vmlinux";
 	code = buf_read_file(&btf, path, err);
 	if (code)

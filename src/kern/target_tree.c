@@ -28,11 +28,11 @@ static int set_offsets(struct own *own, struct err *err)
 	struct field_offset fields[] = {
 		{ "task_struct", "pid" },
 		{ "task_struct", "tgid" },
-		{ "task_struct", "comm" },
+		{ "task_struct", "comm", FIELD_ARRAY },
 		{ "task_struct", "exit_code" },
-		{ "task_struct", "group_leader" },
-		{ "task_struct", "signal" },
-		{ "signal_struct", "live" },
+		{ "task_struct", "group_leader", FIELD_POINTER },
+		{ "task_struct", "signal", FIELD_POINTER },
+		{ "signal_struct", "live", FIELD_STRUCT },
 		{ "signal_struct", "flags" },
 		{ "signal_struct", "group_exit_code" },
 	};

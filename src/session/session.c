@@ -200,6 +200,9 @@ int session_hand_over_data(struct session *session, struct kern *kern, struct er
 			kern_map_set_unused(map);
 		else if (map)
 			kern_map_make_mmapable(map);
+		/* in_target() does not look at it: its buckets need not be there. */
+		if (map && !session->counted_tasks && !strcmp(user->maps[i].name, "__duet_tasks"))
+			kern_map_set_max_entries(map, 1, NULL);
 	}
 	return 0;
 }

@@ -201,14 +201,25 @@ static void test_offsets(void **state)
 {
 	struct field_offset fields[] = { { "task_struct", "pid" },
 					 { "task_struct", "tgid" },
-					 { "signal_struct", "live" } };
+					 { "signal_struct", "live", FIELD_STRUCT },
+					 { "task_struct", "comm", FIELD_ARRAY },
+					 { "task_struct", "group_leader", FIELD_POINTER } };
+	struct field_offset asked[5];
 	struct field_offset absent[] = { { "task_struct", "no_such_field" } };
+	size_t i;
 	struct err err = { 0 };
 	char path[256];
 
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		skip();
-	assert_ok(offsets_find(NULL, fields, 3, &err));
+	memcpy(asked, fields, sizeof(fields));
+	assert_ok(offsets_find("/sys/kernel/btf/vmlinux", fields, 5, &err));
+	if (kern_feature(KERN_FEATURE_RAW_TRACEPOINT, NULL) > 0) {
+		assert_ok(offsets_ask(asked, 5));
+		for (i = 0; i < 5; i++)
+			assert_int_equal(asked[i].offset, fields[i].offset);
+		assert_true(offsets_ask(absent, 1) < 0);
+	}
 	assert_int_equal(fields[1].offset, fields[0].offset + 4);
 	assert_true(fields[2].offset > 0);
 	assert_int_equal(offsets_find(NULL, absent, 1, &err), -ENOENT);
