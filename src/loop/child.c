@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,9 +34,12 @@ struct loop_child {
 static void child_main(const struct loop *loop, const struct loop_command *command, int gate,
 		       int parents_end)
 {
+	const char *slash = strrchr(command->argv[0], '/');
 	char go;
 	int code;
 
+	/* What it runs until its exec is counted too, and belongs to CMD. */
+	prctl(PR_SET_NAME, slash ? slash + 1 : command->argv[0]);
 	signals_restore_child(loop);
 	close(parents_end);
 	setrlimit(RLIMIT_NOFILE, &loop->files);

@@ -33,6 +33,8 @@ struct emit_table {
 	const char *title; /* NULL: none given */
 	const struct emit_column *columns;
 	size_t ncolumns;
+	const struct report_counter *const *replaced; /* counters with another event */
+	size_t nreplaced;
 	size_t rows, total; /* shown, and in the map */
 	bool live;
 	uint64_t time_ns;     /* CLOCK_REALTIME, when live */

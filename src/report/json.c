@@ -122,6 +122,22 @@ static void json_value_end(struct report *report)
 	document_end(report);
 }
 
+/* "events":{"cycles":"cpu-clock"} */
+static void replaced_events(struct json *json, const struct emit_table *table)
+{
+	size_t i;
+
+	if (!table->nreplaced)
+		return;
+	name(json, "events");
+	yajl_gen_map_open(json->gen);
+	for (i = 0; i < table->nreplaced; i++) {
+		name(json, table->replaced[i]->member);
+		name(json, table->replaced[i]->event);
+	}
+	yajl_gen_map_close(json->gen);
+}
+
 static void json_table_begin(struct report *report, const struct emit_table *table)
 {
 	struct json *json = json_of(report);
@@ -135,6 +151,7 @@ static void json_table_begin(struct report *report, const struct emit_table *tab
 		name(json, "time_ns");
 		integer(json, table->time_ns);
 	}
+	replaced_events(json, table);
 	if (table->rows < table->total) {
 		name(json, "rows_in_map");
 		integer(json, table->total);

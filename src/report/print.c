@@ -146,6 +146,38 @@ static uint64_t clock_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
+/* Does the table show @counter, in a column of its own or a member of one? */
+static bool shows(const struct report_view *view, const struct report_counter *counter)
+{
+	size_t i;
+
+	for (i = 0; i < view->ncolumns; i++) {
+		const char *name = view->columns[i].name, *dot = strrchr(name, '.');
+
+		if (!strcmp(dot ? dot + 1 : name, counter->member))
+			return true;
+	}
+	return false;
+}
+
+/* The counters of the table whose event is not the one that the script names. */
+static const struct report_counter **replaced_counters(const struct report *report,
+						       const struct report_view *view, size_t *ret)
+{
+	const struct report_options *options = &report->options;
+	const struct report_counter **replaced = calloc(options->ncounters + 1, sizeof(*replaced));
+	size_t i;
+
+	*ret = 0;
+	for (i = 0; i < options->ncounters && replaced; i++) {
+		const struct report_counter *counter = &options->counters[i];
+
+		if (counter->member && counter->event && counter->replaced && shows(view, counter))
+			replaced[(*ret)++] = counter;
+	}
+	return replaced;
+}
+
 int report_map_print(struct report *report, struct report_view *view, const struct report_map *map,
 		     struct err *err)
 {
@@ -153,17 +185,22 @@ int report_map_print(struct report *report, struct report_view *view, const stru
 	struct view_rows rows = { 0 };
 	CLEANUP(free_pointer)
 	struct emit_column *columns = layout(report, view);
+	size_t nreplaced;
+	CLEANUP(free_pointer)
+	const struct report_counter **replaced = replaced_counters(report, view, &nreplaced);
 	struct emit_table table = {
 		.name = view->name,
 		.title = view->title,
 		.columns = columns,
 		.ncolumns = view->nshown,
+		.replaced = replaced,
+		.nreplaced = nreplaced,
 		.live = view->live || report->live,
 		.identity = view,
 	};
 	int code;
 
-	if (!columns)
+	if (!columns || !replaced)
 		return err_nomem(err);
 	code = view_rows_select(view, map, &report->options.names, &rows, err);
 	if (code)

@@ -21,6 +21,7 @@ struct report_counter {
 	const char *member; /* name of the pmu_sum member or variable: "cycles" */
 	const char *event;  /* "instructions:u", or the text of the substitute */
 	bool supported;     /* false: every value prints as `not supported` */
+	bool replaced;      /* the script asked for another event: tables tell in their header */
 };
 
 /* Names that a number can be turned into (all optional; NULL: print the number). Results are

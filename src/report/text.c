@@ -126,7 +126,12 @@ static void heading(struct report *report, const struct emit_table *table)
 	struct out *out = &report->out;
 	const char *name = table->title ? table->title : table->name;
 
+	size_t i;
+
 	out_visible(out, name, strlen(name));
+	for (i = 0; i < table->nreplaced; i++)
+		out_printf(out, "%s%s = %s%s", i ? ", " : " (", table->replaced[i]->member,
+			   table->replaced[i]->event, i + 1 < table->nreplaced ? "" : ")");
 	if (table->rows < table->total)
 		out_printf(out, " (%zu of %zu rows)", table->rows, table->total);
 	if (table->live) {

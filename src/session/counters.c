@@ -117,9 +117,12 @@ int session_parse_events(struct session *session, struct err *err)
 		code = pmu_parse(pmu->event, &pmu->parsed, err);
 		if (code)
 			return err_prepend(err, code, "PMU(%s)", pmu->name);
-		session->counters[i] = (struct report_counter){ .member = pmu->name,
-								.event = pmu->event,
-								.supported = true };
+		session->counters[i] = (struct report_counter){
+			.member = pmu->name,
+			.event = pmu->event,
+			.supported = true,
+			.replaced = pmu->declared && strcmp(pmu->declared, pmu->event),
+		};
 	}
 	return 0;
 }

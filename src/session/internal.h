@@ -15,7 +15,8 @@
 /* One PMU() of the script, or a map bound with --map NAME.event. */
 struct session_pmu {
 	const char *name;
-	char event[128]; /* text: the script's, or -e's */
+	const char *declared; /* the script's event text; NULL: none */
+	char event[128];      /* text: the script's, or -e's */
 	const char *group;
 	int32_t slot; /* index for task totals; -1: a bare map */
 	struct pmu_event parsed;

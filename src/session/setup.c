@@ -188,6 +188,7 @@ int session_setup_pmus(struct session *session, struct err *err)
 			return err_set(err, -E2BIG, "PMU(%s): a script can have %d PMU()s",
 				       note_field(note, 0), DUET_PMU_MAX);
 		*pmu = (struct session_pmu){ .name = note_field(note, 0),
+					     .declared = note_field(note, 1),
 					     .slot = session->npmus++ };
 		code = set_event(pmu, note_field(note, 1), err);
 		if (code)

@@ -152,6 +152,29 @@ static void unsupported_is_never_a_number(void **state)
 	sink_close(&sink);
 }
 
+static void another_event_is_named_in_the_header(void **state)
+{
+	static const struct report_counter counters[] = {
+		{ "cycles", "cpu-clock", true, true },
+		{ "insns", "instructions:u", true, false },
+		{ "elsewhere", "page-faults", true, true },
+	};
+	struct report_map map = by_proc(*state);
+	const char *options = "cols=pid,ipc ipc=insns/cycles:.2 top=1";
+	struct sink sink;
+
+	sink_open(&sink, (struct report_options){
+				 .format = REPORT_TEXT, .counters = counters, .ncounters = 3 });
+	assert_memory_equal(sink_print(&sink, &map, options, counters, 3),
+			    "by_proc (cycles = cpu-clock) (1 of 3 rows)\n", 43);
+	sink_close(&sink);
+	sink_open(&sink, (struct report_options){
+				 .format = REPORT_JSON, .counters = counters, .ncounters = 3 });
+	assert_non_null(strstr(sink_print(&sink, &map, options, counters, 3),
+			       "\"name\":\"by_proc\",\"events\":{\"cycles\":\"cpu-clock\"},"));
+	sink_close(&sink);
+}
+
 static void totals_tell_what_they_leave_out(void **state)
 {
 	check(state, REPORT_TEXT, "cols=pid,share share=switches/total(cycles):.3 sort=pid top=1",
@@ -385,6 +408,7 @@ int main(void)
 		cmocka_unit_test(rows_without_order_come_by_key),
 		cmocka_unit_test(title_and_cut_are_told),
 		cmocka_unit_test(unsupported_is_never_a_number),
+		cmocka_unit_test(another_event_is_named_in_the_header),
 		cmocka_unit_test(totals_tell_what_they_leave_out),
 		cmocka_unit_test(empty_map),
 		cmocka_unit_test(scaling_is_exact),
