@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by both halves of the oracle. */
+#pragma once
+
+#define ORACLE_MAX 8192
+
+struct oracle_result {
+	__u64 count;
+	__u64 entry; /* of the call that is open, 0: none */
+	__u64 delta[ORACLE_MAX];
+};
