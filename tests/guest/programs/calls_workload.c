@@ -10,7 +10,6 @@
  *	calls_workload nested N DEPTH	two threads, each N times: nest(DEPTH), see there
  *	calls_workload slow MS K	one sleep of MS milliseconds, then K of 1 ms
  */
-#define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>

@@ -6,7 +6,6 @@
  *
  * tree_workload spin [CPU]: spins for ever on a CPU, and never gives it up by itself.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
