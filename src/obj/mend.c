@@ -103,28 +103,32 @@ static int compare_entries(const void *left, const void *right)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* The entries that stay, sorted and without overlaps (aliases); their number. */
-static uint32_t place_entries(const struct mender *mender, uint32_t id,
-			      struct btf_var_secinfo *entries)
+/* The entries that stay, sorted and without overlaps (aliases); NULL: out of memory. */
+static struct btf_var_secinfo *place_entries(const struct mender *mender, uint32_t id,
+					     uint32_t *ret)
 {
 	const struct btf_type *type = types_get(mender->types, id);
 	const struct btf_var_secinfo *info = (const void *)(type + 1);
+	struct btf_var_secinfo *entries = calloc(BTF_INFO_VLEN(type->info) + 1, sizeof(*entries));
 	const char *name = types_name(mender->types, id);
 	uint32_t count = 0, kept = 0;
 
-	if (!is_kernel_name(name, true))
-		return 0;
+	*ret = 0;
+	if (!entries || !is_kernel_name(name, true))
+		return entries;
 	for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++) {
 		entries[count] = info[i];
 		count += place_entry(mender, name, &entries[count]);
 	}
+	*ret = count;
 	if (is_extern_datasec(name))
-		return count; /* libbpf lays these out */
+		return entries; /* libbpf lays these out */
 	qsort(entries, count, sizeof(*entries), compare_entries);
 	for (uint32_t i = 0; i < count; i++)
 		if (!kept || entries[i].offset >= entries[kept - 1].offset + entries[kept - 1].size)
 			entries[kept++] = entries[i];
-	return kept;
+	*ret = kept;
+	return entries;
 }
 
 static bool is_defined_function(const struct obj *obj, const char *name)
@@ -135,29 +139,37 @@ static bool is_defined_function(const struct obj *obj, const char *name)
 	return false;
 }
 
-static int choose_kept(struct mender *mender)
+/* A DATASEC stays when anything in it does, and its variables with it. */
+static int keep_datasec(struct mender *mender, uint32_t id)
 {
-	const struct types *types = mender->types;
-	CLEANUP(free_pointer)
-	struct btf_var_secinfo *entries = calloc(BTF_MAX_VLEN + 1, sizeof(*entries));
+	uint32_t count;
+	CLEANUP(free_pointer) struct btf_var_secinfo *entries = place_entries(mender, id, &count);
 
 	if (!entries)
 		return err_nomem(mender->splitter->err);
-	for (uint32_t id = 1; id < types_count(types); id++) {
-		const struct btf_type *type = types_get(types, id);
-		const char *name = types_name(types, id);
-		uint32_t kind = BTF_INFO_KIND(type->info), count = 0;
+	mender->kept[id] = count > 0;
+	for (uint32_t i = 0; i < count; i++)
+		mender->kept[entries[i].type] = true;
+	return 0;
+}
 
-		if (kind == BTF_KIND_DATASEC)
-			count = place_entries(mender, id, entries);
-		else if (kind == BTF_KIND_FUNC)
+static int choose_kept(struct mender *mender)
+{
+	const struct types *types = mender->types;
+
+	for (uint32_t id = 1; id < types_count(types); id++) {
+		const char *name = types_name(types, id);
+		uint32_t kind = types_kind(types, id);
+		int code = kind == BTF_KIND_DATASEC ? keep_datasec(mender, id) : 0;
+
+		if (code)
+			return code;
+		if (kind == BTF_KIND_FUNC)
 			mender->kept[id] |= is_kernel_name(name, false) &&
 					    is_defined_function(mender->splitter->obj, name);
-		else if (kind != BTF_KIND_VAR && kind != BTF_KIND_DECL_TAG)
+		else if (kind != BTF_KIND_VAR && kind != BTF_KIND_DECL_TAG &&
+			 kind != BTF_KIND_DATASEC)
 			mender->kept[id] = true;
-		for (uint32_t i = 0; i < count; i++)
-			mender->kept[entries[i].type] = true;
-		mender->kept[id] |= count > 0;
 	}
 	for (uint32_t id = 1; id < types_count(types); id++) {
 		const struct btf_type *type = types_get(types, id);
@@ -174,14 +186,12 @@ static int emit_datasec(struct mender *mender, uint32_t id)
 {
 	struct btf_type type = *types_get(mender->types, id);
 	const char *name = types_name(mender->types, id);
-	CLEANUP(free_pointer)
-	struct btf_var_secinfo *entries = calloc(BTF_INFO_VLEN(type.info) + 1, sizeof(*entries));
 	uint32_t count;
+	CLEANUP(free_pointer) struct btf_var_secinfo *entries = place_entries(mender, id, &count);
 	int code;
 
 	if (!entries)
 		return -ENOMEM;
-	count = place_entries(mender, id, entries);
 	type.info = BTF_KIND_DATASEC << 24 | count;
 	if (!is_extern_datasec(name))
 		type.size =

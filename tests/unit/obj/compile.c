@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #define CLANG "-target bpf -g -O2 -fno-builtin -Wall -Werror -Wno-unused"
@@ -57,28 +58,60 @@ static void write_file(const char *folder, const char *name, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-void compile(const struct compiler *compiler, const char *source, struct buf *ret)
+/* Where DUET_TEST_OBJECTS keeps what this compiler makes of this source, false: nowhere. */
+static bool kept_path(const struct compiler *compiler, const char *source, char *path, size_t size)
 {
-	char folder[] = "/tmp/duet-obj.XXXXXX", command[512];
-	struct err err = { 0 };
-	FILE *file;
-	int status;
+	const char *folder = getenv("DUET_TEST_OBJECTS");
+	const char *const texts[] = { compiler->command, prelude, source };
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
 
-	assert_non_null(mkdtemp(folder));
-	write_file(folder, "prelude.h", prelude);
-	write_file(folder, "script.c", source);
+	if (!folder)
+		return false;
+	for (size_t i = 0; i < 3; i++)
+		for (const char *at = texts[i]; *at; at++)
+			hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
+	snprintf(path, size, "%s/%016llx.o", folder, (unsigned long long)hash);
+	return true;
+}
+
+static int run_compiler(const struct compiler *compiler, const char *folder)
+{
+	char command[512];
+	FILE *output;
+
 	snprintf(command, sizeof(command),
 		 "cd %s && %s -include prelude.h -c script.c -o script.o 2>&1", folder,
 		 compiler->command);
-	file = popen(command, "r");
-	assert_non_null(file);
-	for (char line[256]; fgets(line, sizeof(line), file);)
+	output = popen(command, "r");
+	assert_non_null(output);
+	for (char line[256]; fgets(line, sizeof(line), output);)
 		print_message("%s: %s", compiler->name, line);
-	status = pclose(file);
+	return pclose(output);
+}
+
+void compile(const struct compiler *compiler, const char *source, struct buf *ret)
+{
+	char folder[] = "/tmp/duet-obj.XXXXXX", kept[256], command[512];
+	struct err err = { 0 };
+	int status;
+	bool keep = kept_path(compiler, source, kept, sizeof(kept));
+
+	if (keep && !access(kept, R_OK)) {
+		assert_int_equal(buf_read_file(ret, kept, &err), 0);
+		return;
+	}
+	assert_non_null(mkdtemp(folder));
+	write_file(folder, "prelude.h", prelude);
+	write_file(folder, "script.c", source);
+	status = run_compiler(compiler, folder);
 	snprintf(command, sizeof(command), "%s/script.o", folder);
 	if (!status && buf_read_file(ret, command, &err))
 		print_message("%s\n", err.text);
-	snprintf(command, sizeof(command), "rm -r %s", folder);
+	if (keep && !status)
+		snprintf(command, sizeof(command), "mv %s/script.o %s && rm -r %s", folder, kept,
+			 folder);
+	else
+		snprintf(command, sizeof(command), "rm -r %s", folder);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(status, 0);
 	assert_int_equal(err.code, 0);

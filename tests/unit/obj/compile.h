@@ -20,5 +20,7 @@ extern const struct compiler compilers[];
 extern const size_t ncompilers;
 
 /* Appends the object to @ret; the source has SEC(), a few types, map macros, no header of the
- * system. Fails the test, with the compiler's words, when it cannot. */
+ * system. Fails the test, with the compiler's words, when it cannot. With
+ * DUET_TEST_OBJECTS=FOLDER in the environment objects are kept there, and taken from there: a guest
+ * then needs no compiler. */
 void compile(const struct compiler *compiler, const char *source, struct buf *ret);
