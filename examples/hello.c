@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-// Which process runs for how long, and how often does it touch new memory?
+// Which program touches how much new memory?
 #include <duet.h>
 
-PMU(cpu_time, "task-clock");
-PMU(faults, "page-faults");
-struct who { duet_pid pid; char comm[16]; };
-struct use { struct pmu_sum cpu_time, faults; };
-HASH(by_process, 10240, struct who, struct use);
+PMU(faults, "page-faults"); // a counter on every CPU; -e faults=EVENT takes another
+HASH(by_name, 1024, char[16], struct pmu_sum);
 
-SEC("raw_tp/sched_switch") int on_switch(void *ctx) /* in the kernel */
+SEC("raw_tp/sched_switch") int on_switch(void *ctx) // in the kernel
 {
-	struct who who = { .pid = bpf_get_current_pid_tgid() >> 32 };
-	struct pmu_sum time, fault;
-	struct use *use;
-	long bad = pmu_lap(cpu_time, &time) | pmu_lap(faults, &fault);
+	struct pmu_sum delta, *sum;
+	char comm[16];
 
-	bpf_get_current_comm(who.comm, sizeof(who.comm));
-	if (bad || !in_target() || !(use = map_at(&by_process, &who)))
+	if (pmu_lap(faults, &delta) || !in_target())
 		return 0;
-	pmu_add(&use->cpu_time, &time);
-	pmu_add(&use->faults, &fault);
+	bpf_get_current_comm(comm, sizeof(comm));
+	if ((sum = map_at(&by_name, comm)))
+		pmu_add(sum, &delta);
 	return 0;
 }
 
-SEC("user/exit") int report(const struct duet_exit *e) /* in duet */
+SEC("user/exit") int report(const struct duet_exit *e) // in duet
 {
-	return print_map(&by_process, "sort=-cpu_time top=10");
+	return print_map(&by_name, "key=program faults=value cols=program,faults sort=-faults");
 }
