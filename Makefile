@@ -34,7 +34,7 @@ bench:
 	@bench/run
 
 format:
-	git ls-files '*.c' '*.h' | grep -v '^tests/.*/bad/' | xargs clang-format-14 -i
+	git ls-files '*.c' '*.h' | grep -Ev '^tests/(.*/bad|scripts)/' | xargs clang-format-14 -i
 
 lint:
 	@scripts/lint.t

@@ -18,7 +18,7 @@ check() { # NAME COMMAND...
 
 sources() {
 	git ls-files 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]' 'examples/*.c' 'bench/*.[ch]' |
-		grep -v '/bad/'
+		grep -Ev '/bad/|^tests/scripts/'
 }
 
 formatted() {

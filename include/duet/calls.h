@@ -165,16 +165,24 @@ static __always_inline long __duet_call_delta(struct duet_task_totals *totals, v
 	if (now.running == entry->running)
 		return -ENODATA;
 	pmu_sub(delta, &now, entry);
-	if (__duet_calibrating) {
-		__u64 i = __sync_fetch_and_add(&__duet_calibration.n, 1);
-
-		if (i < DUET_CALIBRATION_SAMPLES) {
-			__duet_calibration.raw[i].count = delta->count;
-			__duet_calibration.raw[i].slot = slot;
-		}
-	}
 	delta->count -= overhead[slot];
 	return 0;
+}
+
+/* Only once all counters of the call are read: it must not cost the second one anything. */
+static __always_inline void __duet_calibration_note(__u32 slot, const volatile __s64 *overhead,
+						    const struct pmu_sum *delta)
+{
+	__u64 i;
+
+	slot &= DUET_PMU_MAX - 1;
+	if (!delta->running)
+		return;
+	i = __sync_fetch_and_add(&__duet_calibration.n, 1);
+	if (i < DUET_CALIBRATION_SAMPLES) {
+		__duet_calibration.raw[i].count = delta->count + overhead[slot];
+		__duet_calibration.raw[i].slot = slot;
+	}
 }
 
 static __always_inline void __duet_sum_clear(struct pmu_sum *sum)
@@ -184,16 +192,20 @@ static __always_inline void __duet_sum_clear(struct pmu_sum *sum)
 	sum->running = 0;
 }
 
-/* The depth at which the innermost open call of @ip lies, or -1. */
-static __always_inline int __duet_call_find(const struct duet_calls *open, __u32 depth, __u64 ip)
+/*
+ * The depth at which the innermost open call of @ip lies, plus 1; 0: none. The result goes through
+ * memory, where the verifier loses its value: it would go through the rest for each one otherwise.
+ */
+static __always_inline __u32 __duet_call_find(struct duet_calls *open, __u32 depth, __u64 ip)
 {
-	int i;
+	__u32 i;
 
+	open->found = 0;
 #pragma clang loop unroll(disable)
-	for (i = DUET_CALL_DEPTH - 1; i >= 0; i--)
-		if (i < (int)depth && open->call[i].ip == ip)
-			return i;
-	return -1;
+	for (i = 0; i < DUET_CALL_DEPTH; i++)
+		if (i < depth && open->call[i].ip == ip)
+			open->found = i + 1;
+	return *(volatile __u32 *)&open->found;
 }
 
 static __always_inline long __duet_call_leave(void *calls, struct duet_call_stats *stats,
@@ -218,14 +230,14 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 	}
 	depth = open->depth - 1;
 	if (ip && depth < DUET_CALL_DEPTH && __duet_call_at(open, depth)->ip != ip) {
-		int found = __duet_call_find(open, depth, ip);
+		__u32 found = __duet_call_find(open, depth, ip);
 
-		if (found < 0) {
+		if (!found) {
 			__sync_fetch_and_add(&stats->no_entry, 1);
 			return -ENOENT;
 		}
-		__sync_fetch_and_add(&stats->unmatched, depth - found);
-		depth = found;
+		__sync_fetch_and_add(&stats->unmatched, depth + 1 - found);
+		depth = found - 1;
 	}
 	open->depth = depth;
 	__sync_fetch_and_add(&stats->left, 1);
@@ -243,6 +255,11 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 		if (totals && pmu_b &&
 		    !__duet_call_delta(totals, pmu_b, slot_b, overhead, &call->at[1], delta_b))
 			error = 0;
+	}
+	if (__duet_calibrating) {
+		__duet_calibration_note(slot_a, overhead, delta_a);
+		if (pmu_b)
+			__duet_calibration_note(slot_b, overhead, delta_b);
 	}
 	if (error)
 		__sync_fetch_and_add(&stats->no_value, 1);

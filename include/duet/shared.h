@@ -62,7 +62,7 @@ struct duet_call {
 
 struct duet_calls {
 	__duet_u32 depth; /* open calls; those beyond DUET_CALL_DEPTH are counted only */
-	__duet_u32 unused;
+	__duet_u32 found; /* scratch of call_leave_ip() */
 	struct duet_call call[DUET_CALL_DEPTH];
 };
 
