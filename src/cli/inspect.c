@@ -291,8 +291,10 @@ int cli_inspect(int argc, char **argv)
 			return fputs(help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
 		if (!strcmp(argv[i], "--dis"))
 			dis = true;
-		else if (script || (argv[i][0] == '-' && argv[i][1]))
-			return cli_usage("inspect", "%s: not understood", argv[i]);
+		else if (argv[i][0] == '-' && argv[i][1])
+			return cli_usage("inspect", "%s: no such option", argv[i]);
+		else if (script)
+			return cli_usage("inspect", "%s: one SCRIPT at a time", argv[i]);
 		else
 			script = argv[i];
 	}

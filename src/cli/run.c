@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,7 +251,23 @@ static int take_unknown(struct run *run, char **argv, int before)
 	}
 	if (!strncmp(text, "--", 2) && !optopt)
 		return add(&run->arguments, text);
-	return cli_usage("run", "%s: a value is missing, or one too many", text);
+	return cli_usage("run",
+			 strchr(text, '=') ? "%s: it takes no value" : "%s: a value is missing",
+			 text);
+}
+
+/* getopt takes --call for --call-graph: such an option is the script's. */
+static bool is_abbreviated(const char *text, int index)
+{
+	return index >= 0 && !strncmp(text, "--", 2) &&
+	       strcspn(text + 2, "=") != strlen(options[index].name);
+}
+
+static int take_abbreviated(struct run *run, char **argv, int before)
+{
+	int code = add(&run->arguments, argv[before]);
+
+	return code || optind == before + 1 ? code : add(&run->arguments, optarg);
 }
 
 static int parse(struct run *run, int argc, char **argv)
@@ -267,9 +284,10 @@ static int parse(struct run *run, int argc, char **argv)
 	opterr = 0;
 	optind = 1;
 	for (;;) {
-		int before = optind, code;
+		int before = optind, index = -1, code;
 
-		option = getopt_long(own, argv, "-:e:p:t:aC:G:F:c:gI:o:x:jd:u:qvh", options, NULL);
+		option =
+			getopt_long(own, argv, "-:e:p:t:aC:G:F:c:gI:o:x:jd:u:qvh", options, &index);
 		if (option < 0)
 			break;
 		if (option == 'h')
@@ -280,6 +298,8 @@ static int parse(struct run *run, int argc, char **argv)
 				run->script = optarg;
 		} else if (option == '?' || option == ':') {
 			code = take_unknown(run, argv, before);
+		} else if (is_abbreviated(argv[before], index)) {
+			code = take_abbreviated(run, argv, before);
 		} else {
 			code = take_option(run, option, optarg);
 		}
@@ -321,25 +341,29 @@ static int print_help(const struct run *run)
 	return fflush(stdout) ? CLI_FAILURE : CLI_OK;
 }
 
-/* setpriv(1) knows all about groups and capabilities. */
-static char **as_user(const struct run *run)
+/* setpriv(1) knows all about groups and capabilities. Lives as long as the process. */
+static int as_user(struct run *run, struct err *err)
 {
-	size_t count = 0, i = 0;
-	char **command, *text;
+	const struct passwd *user = getpwnam(run->session.user);
+	char **command, *uid, *gid;
+	size_t count = 0;
 
+	if (!user)
+		return err_set(err, -ENOENT, "-u %s: there is no such user", run->session.user);
 	while (run->command[count])
 		count++;
 	command = calloc(count + 6, sizeof(*command));
-	if (!command || asprintf(&text, "--reuid=%s", run->session.user) < 0) {
-		free(command);
-		return NULL;
-	}
-	command[i++] = "setpriv";
-	command[i++] = text;
-	command[i++] = "--init-groups";
-	command[i++] = "--";
-	memcpy(command + i, run->command, count * sizeof(*command));
-	return command;
+	if (!command || asprintf(&uid, "--reuid=%u", user->pw_uid) < 0 ||
+	    asprintf(&gid, "--regid=%u", user->pw_gid) < 0)
+		return err_nomem(err);
+	command[0] = "setpriv";
+	command[1] = uid;
+	command[2] = gid;
+	command[3] = "--init-groups";
+	command[4] = "--";
+	memcpy(command + 5, run->command, count * sizeof(*command));
+	run->command = command;
+	return 0;
 }
 
 static int run_session(struct run *run)
@@ -354,6 +378,8 @@ static int run_session(struct run *run)
 		      : run->verbose     ? LOG_VERBOSE
 					 : LOG_NOTE);
 	run->compile.explain = run->verbose;
+	if (session->user && as_user(run, &err))
+		return cli_fail(&err);
 	if (cli_load_script(run->script, &run->compile, &object, &err))
 		return cli_fail(&err);
 	session->name = strcmp(run->script, "-") ? run->script : "<stdin>";
@@ -363,7 +389,7 @@ static int run_session(struct run *run)
 	session->npids = run->npids;
 	session->tids = run->tids;
 	session->ntids = run->ntids;
-	session->command = session->user ? as_user(run) : run->command;
+	session->command = run->command;
 	session->events = run->events.items;
 	session->nevents = run->events.count;
 	session->sets = run->sets.items;

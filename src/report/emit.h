@@ -98,6 +98,7 @@ struct report {
 	struct value value;        /* scratch of emit_place() */
 	enum value_unit hist_unit; /* of the values in the histograms of this document */
 	bool live;
+	int failed; /* -errno of the first document that could not be written; 0: none */
 };
 
 /* Writes what is in report->out, all or (on a regular file) nothing, and empties it. -errno. */

@@ -108,6 +108,8 @@ int report_commit(struct report *report, struct err *err)
 				      report->out.buf.size);
 		if (code)
 			err_set(err, code, "output: %s", strerror(-code));
+		if (!report->failed)
+			report->failed = code;
 	}
 	out_clear(&report->out);
 	return code;
@@ -174,6 +176,9 @@ int report_finish(struct report *report, struct err *err)
 		return code;
 	if (fflush(report->options.out))
 		return err_set(err, -errno, "output: %s", strerror(errno));
+	/* A script may have let it pass. */
+	if (report->failed)
+		return err_set(err, report->failed, "output: %s", strerror(-report->failed));
 	if (ferror(report->options.out))
 		return err_set(err, -EIO, "output: %s", strerror(EIO));
 	return 0;

@@ -312,50 +312,9 @@ static struct kern_map *find_map(struct session *session, const char *text, cons
 	return NULL;
 }
 
-int session_check_maps(struct session *session, struct err *err)
-{
-	size_t i;
-
-	for (i = 0; i < session->options->nmaps; i++) {
-		const char *text = session->options->maps[i];
-		struct map_setting setting;
-		struct kern_map_info info;
-		struct kern_map *map;
-		int64_t number;
-		int code;
-
-		code = parse_map(text, &setting, err);
-		if (code)
-			return code;
-		map = find_map(session, text, setting.name, err);
-		if (!map)
-			return -ENOENT;
-		kern_map_get_info(map, &info);
-		if (setting_is(&setting, "max_entries")) {
-			if (parse_number(setting.value, &number) || number < 1 ||
-			    number > UINT32_MAX)
-				return err_set(err, -EINVAL,
-					       "--map %s: `%s` is no number of entries", text,
-					       setting.value);
-			code = kern_map_set_max_entries(map, number, err);
-			if (code)
-				return err_prepend(err, code, "--map %s", text);
-		} else if (!setting_is(&setting, "value") && !setting_is(&setting, "event")) {
-			return err_set(err, -EINVAL,
-				       "--map %s: only value, event and max_entries can be set",
-				       text);
-		} else if (setting_is(&setting, "value") && info.key_size != 4) {
-			return err_set(err, -EINVAL,
-				       "--map %s: values are set by index: the map's key is not "
-				       "an integer of 4 bytes",
-				       text);
-		}
-	}
-	return 0;
-}
-
+/* @apply false: checks only. */
 static int set_index(const struct session *session, struct kern_map *map, uint32_t index,
-		     const char *text, struct err *err)
+		     const char *text, bool apply, struct err *err)
 {
 	const struct types *types = obj_types(session->obj);
 	CLEANUP(free_pointer) uint8_t *value = NULL;
@@ -379,7 +338,7 @@ static int set_index(const struct session *session, struct kern_map *map, uint32
 		if (!code)
 			memcpy(value, &number, info.value_size);
 	}
-	if (code)
+	if (code || !apply)
 		return code;
 	for (cpu = 1; cpu < cpus; cpu++)
 		memcpy(value + cpu * stride, value, stride);
@@ -389,7 +348,7 @@ static int set_index(const struct session *session, struct kern_map *map, uint32
 
 /* "0,2..5", "all" */
 static int set_indices(const struct session *session, struct kern_map *map,
-		       const struct map_setting *setting, struct err *err)
+		       const struct map_setting *setting, bool apply, struct err *err)
 {
 	struct kern_map_info info;
 	const char *at = setting->indices, *end = at + setting->indices_size;
@@ -400,7 +359,7 @@ static int set_indices(const struct session *session, struct kern_map *map,
 	if (!at || !strncmp(at, "all]", 4)) {
 		at = end = "";
 		for (first = 0, last = info.max_entries; first < last; first++) {
-			code = set_index(session, map, first, setting->value, err);
+			code = set_index(session, map, first, setting->value, apply, err);
 			if (code)
 				return code;
 		}
@@ -419,7 +378,7 @@ static int set_indices(const struct session *session, struct kern_map *map,
 			return err_set(err, -ERANGE, "index %llu: the map has entries 0..%u",
 				       (unsigned long long)last, info.max_entries - 1);
 		for (; first <= last; first++) {
-			code = set_index(session, map, first, setting->value, err);
+			code = set_index(session, map, first, setting->value, apply, err);
 			if (code)
 				return code;
 		}
@@ -427,6 +386,72 @@ static int set_indices(const struct session *session, struct kern_map *map,
 		if (next < end && *next != ',')
 			return err_set(err, -EINVAL, "`%.*s` is no list of indices",
 				       (int)setting->indices_size, setting->indices);
+	}
+	return 0;
+}
+
+static int check_max_entries(struct session *session, const char *text,
+			     const struct map_setting *setting, struct err *err)
+{
+	struct kern_map *map = find_map(session, text, setting->name, err);
+	int64_t number;
+	int code;
+
+	if (!map)
+		return -ENOENT;
+	if (parse_number(setting->value, &number) || number < 1 || number > UINT32_MAX)
+		return err_set(err, -EINVAL, "--map %s: `%s` is no number of entries", text,
+			       setting->value);
+	code = kern_map_set_max_entries(map, number, err);
+	return code ? err_prepend(err, code, "--map %s", text) : 0;
+}
+
+static int check_value(struct session *session, const char *text, const struct map_setting *setting,
+		       struct err *err)
+{
+	struct kern_map *map = find_map(session, text, setting->name, err);
+	struct kern_map_info info;
+	int code;
+
+	if (!map)
+		return -ENOENT;
+	kern_map_get_info(map, &info);
+	if (info.key_size != 4)
+		return err_set(err, -EINVAL,
+			       "--map %s: values are set by index: the map's key is not an "
+			       "integer of 4 bytes",
+			       text);
+	code = set_indices(session, map, setting, false, err);
+	return code ? err_prepend(err, code, "--map %s", text) : 0;
+}
+
+/* Before load: what is wrong with a value is told while nothing has happened yet. */
+int session_check_maps(struct session *session, struct err *err)
+{
+	size_t i, count = session->options->nmaps;
+	bool values;
+
+	/* Sizes first: indices depend on them. */
+	for (i = 0; i < 2 * count; i++) {
+		const char *text = session->options->maps[i % count];
+		struct map_setting setting;
+		int code = parse_map(text, &setting, err);
+
+		if (code)
+			return code;
+		values = i >= count;
+		if (setting_is(&setting, "max_entries"))
+			code = values ? 0 : check_max_entries(session, text, &setting, err);
+		else if (setting_is(&setting, "value"))
+			code = values ? check_value(session, text, &setting, err) : 0;
+		else if (!setting_is(&setting, "event"))
+			code = err_set(err, -EINVAL,
+				       "--map %s: only value, event and max_entries can be set",
+				       text);
+		else if (!find_map(session, text, setting.name, err))
+			code = -ENOENT;
+		if (code)
+			return code;
 	}
 	return 0;
 }
@@ -447,7 +472,7 @@ int session_apply_map_values(struct session *session, struct err *err)
 		map = find_map(session, text, setting.name, err);
 		if (!map)
 			return -ENOENT;
-		code = set_indices(session, map, &setting, err);
+		code = set_indices(session, map, &setting, true, err);
 		if (code)
 			return err_prepend(err, code, "--map %s", text);
 	}
