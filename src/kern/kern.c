@@ -196,6 +196,7 @@ int kern_attach(struct kern *kern, const struct kern_attach_options *options, st
 
 	if (options)
 		kern->options = *options;
+	kern_tracefs_sweep();
 	for (i = 0; i < kern->nprograms; i++) {
 		struct kern_program *program = &kern->programs[i];
 		int code;

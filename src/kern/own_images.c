@@ -2,6 +2,8 @@
 /* The images of duet's own BPF programs, from src/kern/bpf/. */
 #include "kern/own.h"
 
+#include <stdint.h>
+
 /* Hidden: through the global offset table, arm64's linker gives all local labels one slot. */
 /* Global, because a reference through the GOT to a local label loses its offset on arm64; hidden,
  * so that there is no such reference. */
@@ -22,14 +24,19 @@ EMBED(totals);
 EMBED(target);
 EMBED(trigger);
 
+static struct own_image image_between(const char *begin, const char *end)
+{
+	return (struct own_image){ begin, (uintptr_t)end - (uintptr_t)begin };
+}
+
 struct own_image own_image(enum own_name name)
 {
 	switch (name) {
 	case OWN_TOTALS:
-		return (struct own_image){ own_totals_begin, own_totals_end - own_totals_begin };
+		return image_between(own_totals_begin, own_totals_end);
 	case OWN_TARGET:
-		return (struct own_image){ own_target_begin, own_target_end - own_target_begin };
+		return image_between(own_target_begin, own_target_end);
 	default:
-		return (struct own_image){ own_trigger_begin, own_trigger_end - own_trigger_begin };
+		return image_between(own_trigger_begin, own_trigger_end);
 	}
 }

@@ -226,6 +226,20 @@ static int explain_load(const struct kern *kern, int code, struct err *err)
 		       reason[0] ? reason : kern_errno_text(code));
 }
 
+/* Line by line: one call of log_verbose() shows 4,096 bytes at most. */
+static void show_log(const char *program, const char *log)
+{
+	if (log_get_level() < LOG_VERBOSE)
+		return;
+	log_verbose("the verifier on program %s:", program);
+	while (*log) {
+		size_t size = strcspn(log, "\n");
+
+		log_verbose("  %.*s", (int)size, log);
+		log += size + (log[size] == '\n');
+	}
+}
+
 int verifier_explain(const struct kern *kern, int code, struct err *err)
 {
 	CLEANUP(buf_deinit)
@@ -235,8 +249,7 @@ int verifier_explain(const struct kern *kern, int code, struct err *err)
 
 	if (!kern->messages.log.size)
 		return explain_load(kern, code, err);
-	if (log_get_level() >= LOG_VERBOSE)
-		log_verbose("the verifier on program %s:\n%s", program, kern->messages.log.data);
+	show_log(program, kern->messages.log.data);
 	if (buf_puts(&log, kern->messages.log.data))
 		return err_nomem(err);
 	read_log(log.data, &verdict);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Opening, loading, attaching: against this machine's kernel, on processes of the test's own. */
 #include "kern/kern.h"
+#include "obj/obj.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +41,8 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	buf_deinit(&fixture->image);
+	if (fixture)
+		buf_deinit(&fixture->image);
 	free(fixture);
 	return 0;
 }
@@ -460,6 +462,25 @@ static const char *const refusals[] = { "line NULL", "line SCALAR", "line IN_CAL
 static const char *const refusal_hints[] = { "test the pointer", "BPF_CORE_READ",
 					     "test the pointer", "GPL" };
 
+/* Number of the source line that holds @text. */
+static int line_of(const char *source, const char *text)
+{
+	char path[512], line[256];
+	int number = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", SOURCE_DIR, source);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		number++;
+		if (strstr(line, text))
+			break;
+	}
+	fclose(file);
+	return number;
+}
+
 static void test_refused(void **state)
 {
 	size_t i;
@@ -469,14 +490,19 @@ static void test_refused(void **state)
 		struct buf image = { 0 };
 		CLEANUP(kern_close_cleanup)
 		struct kern *kern = NULL;
+		CLEANUP(obj_close_cleanup) struct obj *obj = NULL;
 		struct err err = { 0 };
-		char flags[32];
+		char flags[32], place[64];
 
 		snprintf(flags, sizeof(flags), "-DCASE=%zu", i);
 		compile("refused.bpf.c", flags, &image);
+		assert_ok(obj_open(image.data, image.size, "refused", &obj, &err));
 		assert_ok(kern_open(image.data, image.size, "refused", NULL, &kern, &err));
+		kern_set_object(kern, obj);
 		assert_true(kern_load(kern, &err) < 0);
-		assert_text(err.text, "program refused: ");
+		snprintf(place, sizeof(place), "refused.bpf.c:%d: program refused: ",
+			 line_of("refused.bpf.c", refusals[i]));
+		assert_text(err.text, place);
 		assert_text(err.text, refusals[i]);
 		assert_text(err.text, refusal_hints[i]);
 		assert_null(strchr(err.text, '\n'));

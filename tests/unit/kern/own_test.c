@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -70,7 +72,8 @@ static int teardown_image(void **state)
 {
 	struct fixture *fixture = *state;
 
-	buf_deinit(&fixture->image);
+	if (fixture)
+		buf_deinit(&fixture->image);
 	free(fixture);
 	return 0;
 }
@@ -286,6 +289,8 @@ static void test_target(void **state)
 	stranger = fork();
 	if (!stranger) {
 		char byte;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also when the test fails */
 		_exit(read(stranger_pipe[0], &byte, 1) < 0);
 	}
 	start_totals(fixture);
