@@ -240,11 +240,22 @@ static int compile(struct job *job, struct compile_result *ret, struct err *err)
 	return code;
 }
 
+static int load_or_compile(struct job *job, struct compile_result *ret, struct err *err)
+{
+	int code = workspace_open(&job->workspace, err);
+
+	if (code || !entry_load(&job->workspace, &job->key, ret))
+		return code;
+	code = prepare(job, err);
+	return code ? code : compile(job, ret, err);
+}
+
 int compile_script(const struct compile_options *options, struct compile_result *ret,
 		   struct err *err)
 {
 	CLEANUP(job_deinit)
 	struct job job = { .options = options };
+	sigset_t signals;
 	int code;
 
 	code = read_source(&job, err);
@@ -255,11 +266,13 @@ int compile_script(const struct compile_options *options, struct compile_result 
 	if (code)
 		return code;
 	make_key(&job);
-	code = workspace_open(&job.workspace, err);
-	if (code || !entry_load(&job.workspace, &job.key, ret))
+	process_hold_signals(&signals);
+	code = load_or_compile(&job, ret, err);
+	workspace_close(&job.workspace);
+	if (!process_release_signals(&signals))
 		return code;
-	code = prepare(&job, err);
-	return code ? code : compile(&job, ret, err);
+	compile_result_deinit(ret);
+	return err_set(err, -EINTR, "%s: interrupted while it was compiled", job.name);
 }
 
 int compile_write_object(const struct buf *object, const char *output, struct err *err)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 
 #include "compile/compile.h"
@@ -26,6 +27,13 @@ int list_add_words(struct list *list, const char *text, struct err *err);
  * or -errno when it could not be started. @input: descriptor for stdin, -1: nothing.
  */
 int process_run(char *const *argv, int input, struct buf *output);
+/*
+ * Between the two SIGINT and SIGTERM do not end us, so that no half-made file is left: they end
+ * the compiler (process_run() returns -EINTR). The second gives back the mask and returns the
+ * signal that came and is now forgotten, or 0.
+ */
+void process_hold_signals(sigset_t *old);
+int process_release_signals(const sigset_t *old);
 
 /* ---- cache.c ------------------------------------------------------------------- */
 /* Where this run works: the cache folder, or a temporary one that goes at the end. */

@@ -119,7 +119,8 @@ static int parse_parameter(struct hook_program *program, struct err *err)
 				       program->section, text);
 		if (program->signal == SIGKILL || program->signal == SIGSTOP ||
 		    program->signal == SIGSEGV || program->signal == SIGBUS ||
-		    program->signal == SIGFPE || program->signal == SIGILL)
+		    program->signal == SIGFPE || program->signal == SIGILL ||
+		    program->signal == SIGABRT || program->signal == SIGALRM)
 			return err_set(err, -EINVAL, "SEC(\"%s\"): this signal cannot be a hook",
 				       program->section);
 	}

@@ -88,6 +88,14 @@ const char *hook_variable_name(const struct hook_half *half, uint64_t address)
 	return variable ? variable->name : "";
 }
 
+/* duet's and the author's own business: `__NAME`, also as a function's static variable. */
+static bool is_private(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return !strncmp(dot ? dot + 1 : name, "__", 2);
+}
+
 int hook_dump_variables(struct hook_half *half, struct err *err)
 {
 	const struct user_half *user = half->options.user;
@@ -99,7 +107,7 @@ int hook_dump_variables(struct hook_half *half, struct err *err)
 		int code;
 
 		if (variable->readonly || !variable->type || !data->in_kernel ||
-		    !strncmp(variable->name, "__", 2))
+		    is_private(variable->name))
 			continue;
 		code = report_value_print(
 			half->options.report, variable->name, half->types, variable->type,

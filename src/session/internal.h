@@ -124,6 +124,8 @@ int session_open_rings(struct session *session, struct err *err);
 void session_drain_rings(struct session *session);
 void session_close_rings(struct session *session);
 int session_open_printk(struct session *session, struct err *err);
+/* Runs every SEC("iter/...") program once; what it writes is the script's text. */
+int session_print_iterators(struct session *session, struct err *err);
 /* Reports lost records to user/lost and counts them. */
 int session_lost(struct session *session, uint32_t what, uint32_t cpu, uint64_t count);
 /* ---- run.c ---- */
@@ -132,6 +134,7 @@ int session_run_hook(struct session *session, enum hook_kind kind, const void *a
 /* Notes the first failure and stops the loop. Returns 0, so that the loop ends in order. */
 int session_fail(struct session *session, const struct err *err);
 int session_take_signals(struct session *session, struct err *err);
+int session_take_script_signals(struct session *session, struct err *err);
 void session_free_intervals(struct session *session);
 int session_loop(struct session *session, struct err *err);
 int session_finish(struct session *session);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Records of the kernel half: rings to user/event, bpf_printk to the output. */
+/* Output of the kernel half: rings to user/event, bpf_printk and iterators to the report. */
 #include "session/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -183,4 +184,39 @@ int session_open_printk(struct session *session, struct err *err)
 	}
 	return loop_fd(session->loop, kern_printk_fd(session->printk), EPOLLIN, printk_ready,
 		       session, NULL, err);
+}
+
+/* ---- iterators ------------------------------------------------------------------------------ */
+
+static int print_iterator(struct session *session, int fd)
+{
+	char text[16384];
+	ssize_t got;
+
+	while ((got = read(fd, text, sizeof(text))) > 0 || (got < 0 && errno == EAGAIN)) {
+		if (got > 0 && report_text(session->report, text, got))
+			return -EIO; /* told by report_finish() */
+	}
+	return got < 0 ? -errno : 0;
+}
+
+int session_print_iterators(struct session *session, struct err *err)
+{
+	size_t i;
+
+	for (i = 0; i < kern_program_count(session->kern); i++) {
+		struct kern_program *program = kern_program_at(session->kern, i);
+		CLEANUP(close_fd) int fd = -1;
+		int code;
+
+		if (strncmp(kern_program_section(program), "iter/", 5) ||
+		    kern_program_state(program) != KERN_PROGRAM_ATTACHED)
+			continue;
+		fd = kern_program_iter_fd(program);
+		code = fd < 0 ? fd : print_iterator(session, fd);
+		if (code)
+			return err_set(err, code, "%s: SEC(\"%s\"): %s", kern_program_name(program),
+				       kern_program_section(program), strerror(-code));
+	}
+	return 0;
 }

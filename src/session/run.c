@@ -128,15 +128,16 @@ static int duration_over(void *context, const struct loop_tick *loop_tick)
 static void signal_hook(void *context, int signo)
 {
 	struct session *session = context;
+	bool hook_runs = session->half && hook_running(session->half);
 
 	if (signo == SIGALRM) {
-		if (session->signalled && hook_running(session->half))
+		if (session->signalled && hook_runs)
 			hook_interrupt(session->half, false);
 		return;
 	}
 	if (signo != SIGINT && signo != SIGTERM)
 		return;
-	if (session->signalled && hook_running(session->half))
+	if (session->signalled && hook_runs)
 		hook_interrupt(session->half, false);
 	session->signalled = true;
 	alarm(INTERRUPT_GRACE_SECONDS);
@@ -146,8 +147,6 @@ static int end_asked(void *context, int signo)
 {
 	struct session *session = context;
 
-	if (session->phase == PHASE_RUN)
-		session->exit.reason = DUET_REASON_SIGNAL;
 	loop_stop(session->loop);
 	return 0;
 }
@@ -163,15 +162,14 @@ static int script_signal(void *context, int signo)
 	struct duet_signal argument = { .number = signo };
 	struct err err = { 0 };
 
-	if (hook_half_dead(session->half))
-		return 0;
-	if (hook_run(session->half, HOOK_SIGNAL, same_signal, &signo, &argument, sizeof(argument),
-		     &err))
+	if (!hook_half_dead(session->half) && hook_run(session->half, HOOK_SIGNAL, same_signal,
+						       &signo, &argument, sizeof(argument), &err))
 		return session_fail(session, &err);
-	return 0;
+	/* A hook of SIGINT or SIGTERM runs before the end; it does not prevent it. */
+	return signo == SIGINT || signo == SIGTERM ? end_asked(session, signo) : 0;
 }
 
-/* From the start on: an endless loop in user/open can be ended too. */
+/* Before anything is made that would have to be removed. */
 int session_take_signals(struct session *session, struct err *err)
 {
 	static const int ours[] = { SIGINT, SIGTERM, SIGALRM };
@@ -188,17 +186,22 @@ int session_take_signals(struct session *session, struct err *err)
 	return 0;
 }
 
-static int take_script_signals(struct session *session, struct err *err)
+/* Before CMD may send one: what comes early is served once the loop runs. */
+int session_take_script_signals(struct session *session, struct err *err)
 {
 	size_t i;
 
 	for (i = 0; i < hook_program_count(session->half); i++) {
 		const struct hook_program *program = hook_program_at(session->half, i);
-		int code;
+		int code, flags;
 
 		if (program->kind != HOOK_SIGNAL)
 			continue;
-		code = loop_signal(session->loop, program->signal, 0, script_signal, session, err);
+		flags = program->signal == SIGINT || program->signal == SIGTERM
+				? LOOP_SIGNAL_INTERRUPTS
+				: 0;
+		code = loop_signal(session->loop, program->signal, flags, script_signal, session,
+				   err);
 		if (code)
 			return err_prepend(err, code, "%s", program->section);
 	}
@@ -213,8 +216,6 @@ int session_loop(struct session *session, struct err *err)
 	int code;
 
 	code = start_intervals(session, err);
-	if (!code)
-		code = take_script_signals(session, err);
 	if (!code && duration)
 		code = loop_timer(session->loop, duration, 0, duration_over, session, NULL, err);
 	if (code)
@@ -290,7 +291,7 @@ static void tell_failures(struct session *session)
 					 (int)failure->size, name,
 					 (unsigned long long)failure->failed, (int)failure->size,
 					 name);
-			else
+			else if (!session->failure.code)
 				session_lost(session, 1, ~0U, failure->failed);
 			if (failure->kind == DUET_FAILURE_RING)
 				log_note("ring %.*s was full: %llu records were lost: enlarge it "
@@ -302,21 +303,45 @@ static void tell_failures(struct session *session)
 	}
 }
 
+/* A script without a report, or one that could not give it. */
+static bool needs_dump(const struct session *session, bool was_running)
+{
+	return hook_half_dead(session->half) || session->failure.code == -EFAULT ||
+	       (was_running && !hook_program_count(session->half));
+}
+
+static void dump(struct session *session)
+{
+	struct err err = { 0 };
+
+	if (session->failure.code)
+		log_note("the maps as they are now:");
+	if (hook_dump(session->half, &err))
+		session_fail(session, &err);
+}
+
 /* The way out, on every path once the programs may be attached. Returns 0 or -errno of reports. */
 int session_finish(struct session *session)
 {
 	struct err err = { 0 };
 	bool was_running = session->phase == PHASE_RUN;
 
+	if (session->signalled)
+		session->exit.reason = DUET_REASON_SIGNAL;
 	session->signalled = false;
-	if (session->kern && was_running)
+	if (session->kern && was_running) {
 		flush_slices(session);
+		if (!session->failure.code && session_print_iterators(session, &err))
+			session_fail(session, &err);
+	}
 	if (session->kern)
 		kern_detach(session->kern);
 	if (was_running) {
 		if (session->printk)
 			kern_printk_consume(session->printk);
-		session_drain_rings(session);
+		/* After a fault no hook runs but user/exit: it would meet the same state again. */
+		if (!session->failure.code)
+			session_drain_rings(session);
 		tell_failures(session);
 	}
 	session_disable_counters(session);
@@ -328,15 +353,10 @@ int session_finish(struct session *session)
 	session->exit.status = exit_status(session);
 	if (!hook_half_dead(session->half))
 		session_run_hook(session, HOOK_EXIT, &session->exit, sizeof(session->exit));
-	/* A script without a report, or one that could not give it. */
-	if (was_running && ((session->failure.code && !hook_half_dead(session->half) &&
-			     session->failure.code == -EFAULT) ||
-			    hook_half_dead(session->half) || !hook_program_count(session->half))) {
-		if (session->failure.code)
-			log_note("the maps as they are now:");
-		hook_dump(session->half, &err);
-	}
-	if (err.code)
-		log_note("%s", err.text);
-	return report_finish(session->report, &err) < 0 ? session_fail(session, &err) : 0;
+	if (needs_dump(session, was_running))
+		dump(session);
+	if (report_finish(session->report, &err) < 0)
+		session_fail(session, &err);
+	session->exit.status = exit_status(session); /* user/exit may have stopped with another */
+	return session->failure.code;
 }

@@ -282,6 +282,7 @@ static int release(struct session *session, struct err *err)
 
 /* In this order. Those before `load` need nothing of the kernel. */
 static int (*const stages_open[])(struct session *session, struct err *err) = {
+	session_take_signals,
 	open_object,
 	session_check_arch,
 	session_setup_pmus,
@@ -289,7 +290,7 @@ static int (*const stages_open[])(struct session *session, struct err *err) = {
 	open_report,
 	open_kernel_half,
 	open_user_half,
-	session_take_signals,
+	session_take_script_signals,
 	session_setup_target,
 	session_apply_sets,
 	session_apply_arguments,
@@ -344,7 +345,8 @@ static int run_stages(struct session *session,
 	for (i = 0; i < count; i++) {
 		int code = stages[i](session, err);
 
-		if (code)
+		/* A system call that the signal ended is no failure. */
+		if (code && !(session->signalled && (code == -EINTR || code == -EAGAIN)))
 			return code;
 		if (session->signalled || session->stop_asked)
 			return 0;
@@ -358,15 +360,16 @@ static int run(struct session *session, int *status, struct err *err)
 {
 	int code = run_stages(session, stages_open, COUNT(stages_open), err);
 
+	if (!code && session->signalled)
+		code = err_set(err, -EINTR, "%s: interrupted before anything was measured",
+			       session->options->name);
 	if (!code && session->options->dry_run) {
 		log_note("%s: sound: nothing was attached", session->options->name);
 		*status = session->stop_asked ? session->stop_status : 0;
 		return 0;
 	}
-	if (code || session->phase != PHASE_OPEN || session->signalled || session->stop_asked) {
-		if (session->signalled)
-			session->exit.reason = DUET_REASON_SIGNAL;
-		*status = code ? 1 : session->stop_asked ? session->stop_status : 0;
+	if (code || session->stop_asked) {
+		*status = code ? 1 : session->stop_status;
 		return code;
 	}
 	if (run_stages(session, stages_run, COUNT(stages_run), err) && !session->exec_failed)
