@@ -93,6 +93,17 @@ NATIVE(fn_cost)
 	RETURN_ERROR(OPS(half)->cost(RUN(half), (uint64_t *)a1));
 }
 
+/* assert() of a script: the hook ends like after any fault, with the words of the script. */
+NATIVE(fn_assert)
+{
+	struct hook_half *half = context;
+	char text[160];
+
+	snprintf(text, sizeof(text), "%.90s:%d: assertion `%.50s` failed", (const char *)a2,
+		 (int)a3, (const char *)a1);
+	vm_raise(half->vm, text);
+}
+
 NATIVE(fn_cpus)
 {
 	struct hook_half *half = context;
@@ -128,6 +139,7 @@ const struct hook_function hook_functions_control[] = {
 	{ "duet_cost", fn_cost },
 	{ "duet_cpus", fn_cpus },
 	{ "duet_verbose", fn_verbose },
+	{ "__duet_assert", fn_assert },
 	{ "probe_run", fn_probe_run },
 	{ "probe_attach", fn_probe_attach },
 	{ "probe_enable", fn_probe_enable },
