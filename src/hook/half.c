@@ -172,11 +172,6 @@ void hook_half_close(struct hook_half *half)
 		if (half->data[i])
 			munmap(half->data[i], half->data_size[i]);
 	}
-	for (i = 0; half->maps && i < half->options.user->nmaps; i++) {
-		if (half->maps[i].memory)
-			munmap(half->maps[i].memory,
-			       (size_t)half->maps[i].stride * half->maps[i].info.max_entries);
-	}
 	close_snapshots(&half->snapshots);
 	hook_heap_destroy(half->heap);
 	free(half->data);
@@ -199,12 +194,12 @@ static int connect_map(struct hook_map *map, struct kern *kern, struct err *err)
 		return 0;
 	kern_map_get_info(found, &map->info);
 	map->kern = found;
-	if (!map->info.mapped)
+	if (!kern_map_place_size(found))
 		return 0;
 	map->stride = (map->info.value_size + 7) & ~7U;
 	if (kern_map_place(found, NULL, &memory, err))
 		return err_prepend(err, -EINVAL, "map %s", map->name);
-	map->memory = memory;
+	map->memory = memory; /* goes with the kern */
 	return 0;
 }
 
