@@ -49,6 +49,8 @@ const volatile __u32 __duet_calibrating __weak = 0;
  *   NAME		task storage of struct duet_calls
  *   NAME_stats		struct duet_call_stats, a global variable that both halves may read
  *   NAME_overhead	what the probe pair itself costs per PMU slot, set by duet before load
+ *   NAME_beside	set by duet before load for one CALLS(): its open calls lie beside the totals
+ *			in __duet_task, and NAME stays empty
  */
 #define CALLS(name, n)                                                       \
 	_Static_assert((n) > 0, "CALLS: the number of threads is positive"); \
@@ -56,6 +58,7 @@ const volatile __u32 __duet_calibrating __weak = 0;
 	struct __duet_cpu_map __duet_cpu __weak SEC(".maps");                \
 	struct duet_calibration __duet_calibration __weak;                   \
 	const volatile __s64 name##_overhead[DUET_PMU_MAX] = { 0 };          \
+	const volatile __u32 name##_beside = 0;                              \
 	struct duet_call_stats name##_stats;                                 \
 	TASK(name, struct duet_calls)
 
@@ -112,8 +115,35 @@ static __always_inline struct duet_call *__duet_call_at(struct duet_calls *open,
 	return &open->call[depth & (DUET_CALL_DEPTH - 1)];
 }
 
-static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats, __u64 ip,
-					      void *pmu_a, __u32 slot_a, void *pmu_b, __u32 slot_b)
+/* The totals of the current thread. Only threads that are measured ever get any, so that who has
+ * them needs no second look-up. NULL: not measured (*error -ESRCH), or no memory. */
+static __always_inline struct duet_task_totals *__duet_totals_make(void *task, long *error)
+{
+	struct duet_task_totals *totals;
+
+	*error = -ESRCH;
+	if (__duet_target_cpus && !in_target())
+		return NULL;
+	totals = __duet_storage_get(&__duet_task, task, 0, 0);
+	if (totals || !in_target())
+		return totals;
+	*error = -ENOMEM;
+	return __duet_storage_get(&__duet_task, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* The verifier wants the pointer tested before anything is added to it: hence the barrier. */
+static __always_inline struct duet_calls *
+__duet_calls_of(struct duet_task_totals *totals, void *calls, void *task, __u32 beside, __u64 flags)
+{
+	if (!totals)
+		return NULL;
+	barrier_var(totals);
+	return beside ? &totals->calls : __duet_storage_get(calls, task, 0, flags);
+}
+
+static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats,
+					      __u32 beside, __u64 ip, void *pmu_a, __u32 slot_a,
+					      void *pmu_b, __u32 slot_b)
 {
 	void *task = __duet_current_task();
 	struct duet_task_totals *totals;
@@ -122,8 +152,11 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 	__u32 depth;
 	long error;
 
+	totals = __duet_totals_make(task, &error);
+	if (!totals && error == -ESRCH)
+		return error;
 	__sync_fetch_and_add(&stats->entered, 1);
-	open = __duet_storage_get(calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	open = __duet_calls_of(totals, calls, task, beside, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!open) {
 		__sync_fetch_and_add(&stats->unmatched, 1);
 		return -ENOMEM;
@@ -136,11 +169,6 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 	}
 	call = __duet_call_at(open, depth);
 	call->ip = ip;
-	totals = __duet_storage_get(&__duet_task, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!totals) {
-		call->state = -ENOMEM;
-		return -ENOMEM;
-	}
 	error = __duet_total(totals, pmu_a, slot_a, &call->at[0]);
 	if (pmu_b && !__duet_total(totals, pmu_b, slot_b, &call->at[1]))
 		error = 0; /* one of the two is enough */
@@ -209,9 +237,10 @@ static __always_inline __u32 __duet_call_find(struct duet_calls *open, __u32 dep
 }
 
 static __always_inline long __duet_call_leave(void *calls, struct duet_call_stats *stats,
-					      const volatile __s64 *overhead, __u64 ip, void *pmu_a,
-					      __u32 slot_a, struct pmu_sum *delta_a, void *pmu_b,
-					      __u32 slot_b, struct pmu_sum *delta_b)
+					      __u32 beside, const volatile __s64 *overhead,
+					      __u64 ip, void *pmu_a, __u32 slot_a,
+					      struct pmu_sum *delta_a, void *pmu_b, __u32 slot_b,
+					      struct pmu_sum *delta_b)
 {
 	void *task = __duet_current_task();
 	struct duet_task_totals *totals;
@@ -223,9 +252,11 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 	__duet_sum_clear(delta_a);
 	if (pmu_b)
 		__duet_sum_clear(delta_b);
-	open = __duet_storage_get(calls, task, 0, 0);
+	totals = __duet_storage_get(&__duet_task, task, 0, 0);
+	open = __duet_calls_of(totals, calls, task, beside, 0);
 	if (!open || !open->depth) {
-		__sync_fetch_and_add(&stats->no_entry, 1);
+		if (in_target())
+			__sync_fetch_and_add(&stats->no_entry, 1);
 		return -ENOENT;
 	}
 	depth = open->depth - 1;
@@ -246,13 +277,8 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 	call = __duet_call_at(open, depth);
 	error = call->state;
 	if (!error) {
-		totals = __duet_storage_get(&__duet_task, task, 0, 0);
-		if (!totals)
-			error = -ENOMEM;
-		else
-			error = __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0],
-						  delta_a);
-		if (totals && pmu_b &&
+		error = __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0], delta_a);
+		if (pmu_b &&
 		    !__duet_call_delta(totals, pmu_b, slot_b, overhead, &call->at[1], delta_b))
 			error = 0;
 	}
@@ -268,43 +294,46 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 
 /*
  * call_enter(&calls, &pmu, ip): the current thread enters a function; @ip tells functions apart
- * (PT_REGS_IP(ctx), bpf_get_func_ip(ctx), or any number but 0).
- * 0; -E2BIG: more than DUET_CALL_DEPTH open; -ENOMEM; -EAGAIN and -ENOENT: no counter on this CPU.
+ * (PT_REGS_IP(ctx), bpf_get_func_ip(ctx), or any number but 0). Threads that in_target() does not
+ * accept are left alone (-ESRCH), so that the script need not ask it.
+ * 0; -ESRCH; -E2BIG: more than DUET_CALL_DEPTH open; -ENOMEM; -EAGAIN and -ENOENT: no counter on
+ * this CPU.
  * A failed call is still open: its call_leave() tells the error and the outer calls stay right.
  */
-#define call_enter(calls, pmu, ip)                                                        \
-	({                                                                                \
-		__u64 __ip = (ip);                                                        \
-		barrier_var(__ip);                                                        \
-		__duet_call_enter(calls, calls##_stats, __ip, pmu, *pmu##_slot, NULL, 0); \
+#define call_enter(calls, pmu, ip)                                                               \
+	({                                                                                       \
+		__u64 __ip = (ip);                                                               \
+		barrier_var(__ip);                                                               \
+		__duet_call_enter(calls, calls##_stats, *calls##_beside, __ip, pmu, *pmu##_slot, \
+				  NULL, 0);                                                      \
 	})
 /* call_enter2(&calls, &pmu_a, &pmu_b, ip): the same with two counters, read one after the other. */
-#define call_enter2(calls, pmu_a, pmu_b, ip)                                               \
-	({                                                                                 \
-		__u64 __ip = (ip);                                                         \
-		barrier_var(__ip);                                                         \
-		__duet_call_enter(calls, calls##_stats, __ip, pmu_a, *pmu_a##_slot, pmu_b, \
-				  *pmu_b##_slot);                                          \
+#define call_enter2(calls, pmu_a, pmu_b, ip)                                          \
+	({                                                                            \
+		__u64 __ip = (ip);                                                    \
+		barrier_var(__ip);                                                    \
+		__duet_call_enter(calls, calls##_stats, *calls##_beside, __ip, pmu_a, \
+				  *pmu_a##_slot, pmu_b, *pmu_b##_slot);               \
 	})
 
 /*
  * call_leave(&calls, &pmu, &delta): the innermost open call of the current thread ends; *delta is
  * what it cost, nested calls included.
- * 0; -ENOENT: no open call (entered before the probes were attached); -ENODATA: the event did not
- * run meanwhile (multiplexed); -E2BIG, -ENOMEM, -EAGAIN: as call_enter() said. *delta is all zero
- * (not counted) unless 0 is returned.
+ * 0; -ENOENT: no open call (not measured, or entered before the probes were attached); -ENODATA:
+ * the event did not run meanwhile (multiplexed); -E2BIG, -ENOMEM, -EAGAIN: as call_enter() said.
+ * *delta is all zero (not counted) unless 0 is returned.
  */
 #define call_leave(calls, pmu, delta) call_leave_ip(calls, pmu, 0, delta)
 /* call_leave_ip(&calls, &pmu, ip, &delta): ends the innermost open call of function @ip; open calls
  * inside it are given up: their return was missed (longjmp, tail call). For several functions. */
-#define call_leave_ip(calls, pmu, ip, delta)                                                       \
-	({                                                                                         \
-		__u64 __ip = (ip);                                                                 \
-		__duet_call_leave(calls, calls##_stats, *calls##_overhead, __ip, pmu, *pmu##_slot, \
-				  delta, NULL, 0, NULL);                                           \
+#define call_leave_ip(calls, pmu, ip, delta)                                                      \
+	({                                                                                        \
+		__u64 __ip = (ip);                                                                \
+		__duet_call_leave(calls, calls##_stats, *calls##_beside, *calls##_overhead, __ip, \
+				  pmu, *pmu##_slot, delta, NULL, 0, NULL);                        \
 	})
 /* call_leave2(&calls, &pmu_a, &pmu_b, &delta_a, &delta_b): the same with two counters. 0 when at
  * least one was counted: the other's delta may say "not counted" (running 0). */
-#define call_leave2(calls, pmu_a, pmu_b, delta_a, delta_b)                                  \
-	__duet_call_leave(calls, calls##_stats, *calls##_overhead, 0, pmu_a, *pmu_a##_slot, \
-			  delta_a, pmu_b, *pmu_b##_slot, delta_b)
+#define call_leave2(calls, pmu_a, pmu_b, delta_a, delta_b)                                    \
+	__duet_call_leave(calls, calls##_stats, *calls##_beside, *calls##_overhead, 0, pmu_a, \
+			  *pmu_a##_slot, delta_a, pmu_b, *pmu_b##_slot, delta_b)

@@ -6,9 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
 
 #include "duet/shared.h"
 #include "kern/own.h"
+
+#define COST_RUNS 8 /* the least of them counts */
 
 struct totals {
 	struct own own;
@@ -81,6 +85,28 @@ static int fill_events(const struct own *own, const int *fds, size_t slots, cons
 	return 0;
 }
 
+/*
+ * What a context switch costs, measured on this thread: first without, then with a total of its
+ * own, which it gives back. Where it cannot be measured it is not subtracted.
+ */
+static void measure_cost(const struct own *own, int cpu)
+{
+	int program = own_program_fd(own, "duet_totals_cost");
+	int tasks = own_map_fd(own, "__duet_task"), self = pidfd_open(getpid(), 0), i;
+	struct duet_task_totals none = { 0 };
+
+	for (i = 0; i < COST_RUNS; i++)
+		kern_run_on_cpus(program, cpu);
+	if (self < 0)
+		return;
+	if (!bpf_map_update_elem(tasks, &self, &none, BPF_NOEXIST)) {
+		for (i = 0; i < COST_RUNS; i++)
+			kern_run_on_cpus(program, cpu);
+		bpf_map_delete_elem(tasks, &self);
+	}
+	close(self);
+}
+
 int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int *cpus,
 		      size_t ncpus, struct err *err)
 {
@@ -97,8 +123,10 @@ int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int
 	code = load(kern, &totals->own, slots, err);
 	if (!code)
 		code = fill_events(&totals->own, fds, slots, cpus, ncpus, err);
-	if (!code)
+	if (!code) {
+		measure_cost(&totals->own, cpus[0]);
 		code = own_attach(&totals->own, "duet_totals", err);
+	}
 	if (!code) {
 		code = kern_run_on_cpus(own_program_fd(&totals->own, "duet_totals_start"), -1);
 		if (code)

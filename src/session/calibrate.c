@@ -7,8 +7,10 @@
 #include "session/internal.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "session/calibration_cache.h"
@@ -53,30 +55,49 @@ static bool any_overhead(const struct session *session)
 	return false;
 }
 
-/* The constants of the second instance: everybody is in the target, raw deltas are kept. */
+/*
+ * The constants of the second instance: raw deltas are kept. Whom the run measures stays, because
+ * what in_target() does is a part of the cost.
+ */
 static int hand_over_constants(struct calibration *calibration, struct err *err)
 {
-	static const char *const names[] = { "__duet_calibrating", "__duet_target",
-					     "__duet_target_cpus" };
-	static const uint32_t values[] = { 1, DUET_TARGET_ALL, 0 };
 	struct session *session = calibration->session;
-	uint32_t *at[3], saved[3];
-	size_t i;
+	uint32_t *on = session_variable_data(session, "__duet_calibrating", sizeof(*on));
 	int code;
 
-	for (i = 0; i < 3; i++) {
-		at[i] = session_variable_data(session, names[i], sizeof(*at[i]));
-		if (!at[i])
-			continue;
-		saved[i] = *at[i];
-		*at[i] = values[i];
-	}
+	if (on)
+		*on = 1;
 	code = session_hand_over_data(session, calibration->kern, err);
-	for (i = 0; i < 3; i++) {
-		if (at[i])
-			*at[i] = saved[i];
-	}
+	if (on)
+		*on = 0;
 	return code;
+}
+
+/* in_target() must say yes to this thread, in the way in which it will to those of the run. */
+static int become_target(struct calibration *calibration, struct err *err)
+{
+	struct kern_map *tasks = kern_map_find(calibration->kern, "__duet_tasks");
+	uint32_t id = gettid();
+	uint64_t unknown = 0;
+	int code;
+
+	if (!calibration->session->counted_tasks || !tasks || !kern_map_created(tasks))
+		return 0;
+	code = kern_map_update(tasks, &id, &unknown, 0);
+	return code ? err_set(err, code, "map __duet_tasks: %s", strerror(-code)) : 0;
+}
+
+/* Goes to a CPU that is measured; @former is where this thread may run. */
+static int go_to_measured_cpu(const struct session *session, cpu_set_t *former, struct err *err)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(session->cpus[0], &set);
+	if (sched_getaffinity(0, sizeof(*former), former) ||
+	    sched_setaffinity(0, sizeof(set), &set))
+		return err_set(err, -errno, "CPU %d: %s", session->cpus[0], strerror(errno));
+	return 0;
 }
 
 /* A set of counters of its own, so that the script's begin at nothing. */
@@ -264,6 +285,7 @@ static int find_samples(struct calibration *calibration, struct err *err)
 static int calibrate(struct calibration *calibration, struct err *err)
 {
 	struct session *session = calibration->session;
+	cpu_set_t former;
 	int code;
 
 	code = kern_open(session->split.kernel, session->split.kernel_size, session->options->name,
@@ -279,7 +301,13 @@ static int calibrate(struct calibration *calibration, struct err *err)
 	if (!code)
 		code = find_samples(calibration, err);
 	if (!code)
-		code = calibrate_pairs(calibration, err);
+		code = become_target(calibration, err);
+	if (!code)
+		code = go_to_measured_cpu(session, &former, err);
+	if (code)
+		return code;
+	code = calibrate_pairs(calibration, err);
+	sched_setaffinity(0, sizeof(former), &former);
 	return code;
 }
 
