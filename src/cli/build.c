@@ -89,7 +89,7 @@ int cli_build(int argc, char **argv)
 	if (status)
 		return status;
 	if (build.help)
-		return fputs(build_help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
+		return fputs(build_help, stdout), CLI_OK;
 	size = build.source ? strlen(build.source) : 0;
 	if (size < 3 || strcmp(build.source + size - 2, ".c"))
 		return cli_usage("build", "which SCRIPT.c?");
@@ -132,7 +132,7 @@ int cli_cflags(int argc, char **argv)
 	fputs(flags.data, stdout);
 	if (flags.size && flags.data[flags.size - 1] != '\n')
 		putchar('\n');
-	return fflush(stdout) ? CLI_FAILURE : CLI_OK;
+	return CLI_OK;
 }
 
 int cli_new(int argc, char **argv)
@@ -150,5 +150,5 @@ int cli_new(int argc, char **argv)
 	if (compile_new(argv[1], &err))
 		return cli_fail(&err);
 	printf("%s: written: try `duet run %s -- ls`\n", argv[1], argv[1]);
-	return fflush(stdout) ? CLI_FAILURE : CLI_OK;
+	return CLI_OK;
 }

@@ -108,8 +108,10 @@ static void print_maps(const struct types *types, struct kern *kern)
 		kern_map_get_info(map, &info);
 		if (info.is_data || !strncmp(kern_map_name(map), "__duet_", 7))
 			continue;
-		printf("  %-24s %s, %u entries, %s -> %s (%u -> %u bytes)\n", kern_map_name(map),
-		       map_type_name(info.type), info.max_entries,
+		printf("  %-24s %s, ", kern_map_name(map), map_type_name(info.type));
+		if (info.max_entries)
+			printf("%u entries, ", info.max_entries);
+		printf("%s -> %s (%u -> %u bytes)\n",
 		       type_text(types, info.key_type, key, sizeof(key)),
 		       type_text(types, info.value_type, value, sizeof(value)), info.key_size,
 		       info.value_size);
@@ -135,6 +137,25 @@ static void print_value(const struct types *types, const struct user_variable *v
 	}
 }
 
+/* What duet.h's macros declare beside what the script wrote. */
+static bool is_internal(const struct user_half *user, const char *name)
+{
+	size_t size = strlen(name), i;
+
+	if (!strncmp(name, "__", 2) || !strncmp(name, "LICENSE", 7) || strstr(name, ".__"))
+		return true;
+	for (i = 0; i < user->nmaps; i++) {
+		const char *map = user->maps[i].name;
+		size_t length = strlen(map);
+
+		if (length < size && !strncmp(name, map, length) &&
+		    (!strcmp(name + length, "_slot") || !strcmp(name + length, "_stats") ||
+		     !strcmp(name + length, "_overhead")))
+			return true;
+	}
+	return false;
+}
+
 static void print_variables(const struct types *types, const struct user_half *user)
 {
 	char type[128];
@@ -146,7 +167,7 @@ static void print_variables(const struct types *types, const struct user_half *u
 		const struct user_data *data = &user->data[variable->data];
 		bool settable = !variable->readonly || variable->is_volatile;
 
-		if (!strncmp(variable->name, "__", 2) || !strncmp(variable->name, "LICENSE", 7))
+		if (is_internal(user, variable->name))
 			continue;
 		printf("%c %-24s %s", settable ? '*' : ' ', variable->name,
 		       type_text(types, variable->type, type, sizeof(type)));
@@ -160,14 +181,14 @@ static void print_variables(const struct types *types, const struct user_half *u
 /* NUL-separated fields of a note, one after the other. */
 static void print_note(const struct user_note *note, size_t skip)
 {
-	const char *at = note->text, *end = note->text + note->size;
+	const char *at = note->text, *end = note->text + note->size, *next;
 
-	for (; at < end; at += strnlen(at, end - at) + 1) {
-		if (skip) {
+	for (; at < end; at = next) {
+		next = at + strnlen(at, end - at) + 1;
+		if (skip)
 			skip--;
-			continue;
-		}
-		printf("  %-22.*s", (int)(end - at), at);
+		else
+			printf("  %-*.*s", next < end ? 24 : 0, (int)(end - at), at);
 	}
 	printf("\n");
 }
@@ -230,6 +251,88 @@ static void disassemble(const struct bpf_insn *code, size_t count, const struct 
 	}
 }
 
+/* What a program of this section, or a map of this type, asks of the kernel. */
+static const struct {
+	const char *section;
+	enum kern_feature feature;
+} section_needs[] = {
+	{ "kprobe.multi", KERN_FEATURE_KPROBE_MULTI },
+	{ "kretprobe.multi", KERN_FEATURE_KPROBE_MULTI },
+	{ "kprobe", KERN_FEATURE_KPROBE },
+	{ "kretprobe", KERN_FEATURE_KPROBE },
+	{ "ksyscall", KERN_FEATURE_KPROBE },
+	{ "kretsyscall", KERN_FEATURE_KPROBE },
+	{ "fentry", KERN_FEATURE_FENTRY },
+	{ "fexit", KERN_FEATURE_FENTRY },
+	{ "fmod_ret", KERN_FEATURE_FENTRY },
+	{ "uprobe", KERN_FEATURE_UPROBE },
+	{ "uretprobe", KERN_FEATURE_UPROBE },
+	{ "usdt", KERN_FEATURE_UPROBE },
+	{ "tracepoint", KERN_FEATURE_TRACEFS },
+	{ "tp/", KERN_FEATURE_TRACEFS },
+	{ "raw_t", KERN_FEATURE_RAW_TRACEPOINT },
+	{ "tp_btf", KERN_FEATURE_BTF },
+	{ "iter", KERN_FEATURE_BTF },
+};
+
+static bool has_core_relocations(const struct obj *obj)
+{
+	uint32_t section = obj_find_section(obj, ".BTF.ext");
+	const struct {
+		uint16_t magic;
+		uint8_t version, flags;
+		uint32_t header, functions, functions_size, lines, lines_size;
+		uint32_t relocations, relocations_size;
+	} * ext;
+	size_t size;
+
+	if (!section)
+		return false;
+	ext = obj_section_data(obj, section, &size);
+	return ext && size >= sizeof(*ext) && ext->header >= sizeof(*ext) &&
+	       ext->relocations_size > 4; /* the size of a record comes first */
+}
+
+static void print_needs(const struct obj *obj, const struct user_half *user, struct kern *kern)
+{
+	bool needed[KERN_FEATURE_COUNT] = { 0 };
+	size_t i, k;
+
+	needed[KERN_FEATURE_BTF] = has_core_relocations(obj);
+	for (i = 0; i < user->nprograms; i++) {
+		const char *section = user->programs[i].section;
+
+		section += *section == '?';
+		for (k = 0; k < sizeof(section_needs) / sizeof(section_needs[0]); k++) {
+			if (!strncmp(section, section_needs[k].section,
+				     strlen(section_needs[k].section))) {
+				needed[section_needs[k].feature] = true;
+				break;
+			}
+		}
+	}
+	for (i = 0; i < kern_map_count(kern); i++) {
+		struct kern_map_info info;
+
+		kern_map_get_info(kern_map_at(kern, i), &info);
+		if (info.type == BPF_MAP_TYPE_RINGBUF)
+			needed[KERN_FEATURE_RINGBUF] = true;
+		if (info.type == BPF_MAP_TYPE_TASK_STORAGE)
+			needed[KERN_FEATURE_TASK_STORAGE] = true;
+	}
+	printf("needs of the kernel\n");
+	for (i = 0; i < KERN_FEATURE_COUNT; i++) {
+		struct err err = { 0 };
+		int yes = needed[i] ? kern_feature(i, &err) : 0;
+
+		if (needed[i])
+			printf("  %-24s %s\n", kern_feature_row(i)->name,
+			       yes > 0 ? "this one has it"
+			       : yes   ? "unknown whether this one has it"
+				       : "this one lacks it");
+	}
+}
+
 static void print_code(const struct obj *obj)
 {
 	uint32_t i;
@@ -272,10 +375,9 @@ static int inspect(const char *script, bool dis, struct err *err)
 	print_maps(obj_types(obj), kern);
 	print_variables(obj_types(obj), split.user);
 	print_notes(split.user);
+	print_needs(obj, split.user, kern);
 	if (dis)
 		print_code(obj);
-	if (fflush(stdout))
-		return err_set(err, -errno, "stdout: %s", strerror(errno));
 	return 0;
 }
 
@@ -288,7 +390,7 @@ int cli_inspect(int argc, char **argv)
 
 	for (i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return fputs(help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
+			return fputs(help, stdout), CLI_OK;
 		if (!strcmp(argv[i], "--dis"))
 			dis = true;
 		else if (argv[i][0] == '-' && argv[i][1])

@@ -145,17 +145,10 @@ static void show_probe(struct listing *list, const struct types *types, const ch
 }
 
 /* Functions and raw tracepoints are in the kernel's BTF, with their types. */
-static int list_btf_probes(struct listing *list, struct err *err)
+static void list_btf_probes(struct listing *list, const struct types *types)
 {
-	CLEANUP(buf_deinit) struct buf btf = { 0 };
-	CLEANUP(types_close_cleanup) struct types *types = NULL;
 	uint32_t id, pointer, proto;
-	int code = buf_read_file(&btf, "/sys/kernel/btf/vmlinux", err);
 
-	if (!code)
-		code = types_open(btf.data, btf.size, &types, err);
-	if (code)
-		return code;
 	for (id = 1; id < types_count(types); id++) {
 		const char *name = types_name(types, id);
 
@@ -170,7 +163,6 @@ static int list_btf_probes(struct listing *list, struct err *err)
 			show_probe(list, types, "raw_tp", name + 10, proto);
 		}
 	}
-	return 0;
 }
 
 static int visible(const struct dirent *entry)
@@ -178,7 +170,23 @@ static int visible(const struct dirent *entry)
 	return entry->d_name[0] != '.' && entry->d_type == DT_DIR;
 }
 
-static void list_events_of(struct listing *list, const char *events, const char *system)
+/* The context of a tracepoint is a structure of its own, or that of its class, which cannot be told
+ * from its name. */
+static void print_tracepoint(const struct types *types, const char *system, const char *event)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "trace_event_raw_%s", event);
+	if (!strcmp(system, "syscalls"))
+		snprintf(name, sizeof(name), "trace_event_raw_sys_%s",
+			 strncmp(event, "sys_exit", 8) ? "enter" : "exit");
+	if (!types_find(types, BTF_KIND_STRUCT, name))
+		snprintf(name, sizeof(name), "trace_entry");
+	printf("SEC(\"tracepoint/%s/%s\")\nint %s(struct %s *ctx)\n\n", system, event, event, name);
+}
+
+static void list_events_of(struct listing *list, const struct types *types, const char *events,
+			   const char *system)
 {
 	struct dirent **entries;
 	char path[4096], name[512];
@@ -187,8 +195,15 @@ static void list_events_of(struct listing *list, const char *events, const char 
 	snprintf(path, sizeof(path), "%s/%s", events, system);
 	count = scandir(path, &entries, visible, alphasort);
 	for (i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "%s/%s", system, entries[i]->d_name);
-		show_probe(list, NULL, "tracepoint", name, 0);
+		snprintf(name, sizeof(name), "tracepoint/%s/%s", system, entries[i]->d_name);
+		if (matches(list, name) || matches(list, name + strlen("tracepoint/")) ||
+		    matches(list, entries[i]->d_name)) {
+			list->shown++;
+			if (list->verbose)
+				print_tracepoint(types, system, entries[i]->d_name);
+			else
+				printf("%s\n", name);
+		}
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -197,14 +212,19 @@ static void list_events_of(struct listing *list, const char *events, const char 
 
 static int list_probes(struct listing *list, struct err *err)
 {
+	CLEANUP(buf_deinit) struct buf btf = { 0 };
+	CLEANUP(types_close_cleanup) struct types *types = NULL;
 	const char *tracefs;
 	struct dirent **systems;
 	struct err reason = { 0 };
 	char path[4096];
-	int code = list_btf_probes(list, err), count, i;
+	int code = buf_read_file(&btf, "/sys/kernel/btf/vmlinux", err), count, i;
 
+	if (!code)
+		code = types_open(btf.data, btf.size, &types, err);
 	if (code)
 		return code;
+	list_btf_probes(list, types);
 	tracefs = kern_tracefs(&reason);
 	if (!tracefs) {
 		fprintf(stderr, "duet: tracepoints are not listed: %s\n", reason.text);
@@ -213,7 +233,7 @@ static int list_probes(struct listing *list, struct err *err)
 	snprintf(path, sizeof(path), "%s/events", tracefs);
 	count = scandir(path, &systems, visible, alphasort);
 	for (i = 0; i < count; i++) {
-		list_events_of(list, path, systems[i]->d_name);
+		list_events_of(list, types, path, systems[i]->d_name);
 		free(systems[i]);
 	}
 	if (count >= 0)
@@ -247,7 +267,7 @@ static int list_kind(const char *kind, struct listing *list)
 			list->glob, kind ?: "--help");
 		return cli_fail(&err);
 	}
-	return fflush(stdout) ? CLI_FAILURE : CLI_OK;
+	return CLI_OK;
 }
 
 int cli_list(int argc, char **argv)
@@ -259,7 +279,7 @@ int cli_list(int argc, char **argv)
 
 	for (i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return fputs(help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
+			return fputs(help, stdout), CLI_OK;
 		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
 			list.verbose = true;
 			continue;
@@ -277,6 +297,6 @@ int cli_list(int argc, char **argv)
 		list.glob = argv[i];
 	}
 	if (!kind && !list.glob)
-		return fputs(help, stdout) < 0 ? CLI_FAILURE : CLI_OK;
+		return fputs(help, stdout), CLI_OK;
 	return list_kind(kind, &list);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +104,7 @@ static int unknown_command(const char *name)
 	return CLI_USAGE;
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	const struct cli_command *command;
 	char path[4096];
@@ -113,11 +115,11 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		print_help(stdout);
-		return fflush(stdout) ? CLI_FAILURE : CLI_OK;
+		return CLI_OK;
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("duet " DUET_VERSION "\n");
-		return fflush(stdout) ? CLI_FAILURE : CLI_OK;
+		return CLI_OK;
 	}
 	for (command = cli_commands; command->name; command++) {
 		if (!strcmp(command->name, argv[1]))
@@ -133,4 +135,39 @@ int main(int argc, char **argv)
 		}
 	}
 	return unknown_command(argv[1]);
+}
+
+/* What is opened next must not get the number of a closed standard stream, where it would be
+ * written to: these fail instead. */
+static void keep_standard_descriptors(void)
+{
+	int fd;
+
+	for (fd = 0; fd < 3; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			exit(CLI_FAILURE);
+	}
+}
+
+/* Commands print to stdout and need not care whether it takes it. */
+static int end_output(int status)
+{
+	int code = errno;
+
+	if (fflush(stdout))
+		code = errno;
+	else if (!ferror(stdout))
+		return status;
+	fprintf(stderr, "duet: stdout: %s\n", strerror(code ?: EIO));
+	return CLI_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	keep_standard_descriptors();
+	status = run_command(argc, argv);
+	return end_output(status);
 }

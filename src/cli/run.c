@@ -338,7 +338,7 @@ static int print_help(const struct run *run)
 		printf("\narguments of %s:\n%s", run->script, arguments);
 	free(arguments);
 	buf_deinit(&object);
-	return fflush(stdout) ? CLI_FAILURE : CLI_OK;
+	return CLI_OK;
 }
 
 /* setpriv(1) knows all about groups and capabilities. Lives as long as the process. */
