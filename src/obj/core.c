@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "obj/core_spec.h"
 #include "obj/splitter.h"
 
@@ -38,8 +39,28 @@ struct core_value {
 	bool unsigned_or_pointer; /* the load may be widened or narrowed */
 };
 
+/* Types of the kernel that have the name of a type of the object, found once. */
+struct candidates {
+	uint32_t type; /* of the object */
+	uint32_t *ids;
+	size_t count, capacity;
+};
+
+struct candidate_lists {
+	struct candidates *lists;
+	size_t count, capacity;
+};
+
+static void candidate_lists_deinit(struct candidate_lists *lists)
+{
+	for (size_t i = 0; i < lists->count; i++)
+		free(lists->lists[i].ids);
+	free(lists->lists);
+}
+
 struct relocation {
 	struct splitter *splitter;
+	struct candidate_lists *known;
 	const struct object_core_reloc *reloc;
 	struct core_spec local;
 	struct core_value before, after;
@@ -205,22 +226,47 @@ static bool matches(const struct relocation *relocation, uint32_t id, struct cor
 				id, kind == CORE_TYPE_MATCHES);
 }
 
-static int find_in_kernel(struct relocation *relocation, bool *named)
+/* NULL: out of memory. */
+static const struct candidates *find_candidates(const struct relocation *relocation)
 {
-	const struct types *kernel = relocation->splitter->kernel_types;
-	struct core_value value;
-	struct core_spec spec;
+	struct candidate_lists *known = relocation->known;
+	struct candidates *list;
 
-	*named = false;
-	for (uint32_t id = 1; id < types_count(kernel); id++) {
-		const char *why;
+	for (size_t i = 0; i < known->count; i++)
+		if (known->lists[i].type == relocation->reloc->type)
+			return &known->lists[i];
+	list = array_grow(&known->lists, &known->count, &known->capacity, sizeof(*list));
+	if (!list)
+		return NULL;
+	list->type = relocation->reloc->type;
+	for (uint32_t id = 1; id < types_count(relocation->splitter->kernel_types); id++) {
+		uint32_t *place;
 
 		if (!is_candidate(relocation, id))
 			continue;
-		*named = true;
-		if (!matches(relocation, id, &spec))
+		place = array_grow(&list->ids, &list->count, &list->capacity, sizeof(*place));
+		if (!place)
+			return NULL;
+		*place = id;
+	}
+	return list;
+}
+
+static int find_in_kernel(struct relocation *relocation, bool *named)
+{
+	const struct candidates *list = find_candidates(relocation);
+	struct core_value value;
+	struct core_spec spec;
+
+	if (!list)
+		return err_nomem(relocation->splitter->err);
+	*named = list->count > 0;
+	for (size_t i = 0; i < list->count; i++) {
+		const char *why;
+
+		if (!matches(relocation, list->ids[i], &spec))
 			continue;
-		why = value_of(&spec, id, relocation->reloc->kind, &value);
+		why = value_of(&spec, list->ids[i], relocation->reloc->kind, &value);
 		if (why)
 			return refuse(relocation, why);
 		if (relocation->after.found && relocation->after.value != value.value &&
@@ -340,7 +386,9 @@ static int relocate(struct relocation *relocation, struct bpf_insn *insn)
 	int code;
 
 	relocation->local.types = splitter->types;
-	if (is_field(reloc->kind))
+	if (!types_name(splitter->types, reloc->type)[0])
+		why = "a type without a name";
+	else if (is_field(reloc->kind))
 		why = core_spec_field(splitter->types, reloc->type, access, &relocation->local);
 	else if (is_enumerator(reloc->kind))
 		why = core_spec_enumerator(splitter->types, reloc->type, access,
@@ -370,12 +418,15 @@ static int relocate(struct relocation *relocation, struct bpf_insn *insn)
 
 int split_core_relocate(struct splitter *splitter)
 {
+	CLEANUP(candidate_lists_deinit) struct candidate_lists known = { 0 };
 	const struct obj *obj = splitter->obj;
 
 	for (uint32_t i = 0; i < obj->ncore_relocs; i++) {
 		const struct object_core_reloc *reloc = &obj->core_relocs[i];
 		uint32_t function = object_function_around(obj, reloc->section, reloc->offset), at;
-		struct relocation relocation = { .splitter = splitter, .reloc = reloc };
+		struct relocation relocation = { .splitter = splitter,
+						 .known = &known,
+						 .reloc = reloc };
 		struct user_function *mine;
 		int code;
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "obj/types_layout.h"
+
 static bool is_composite(uint32_t kind)
 {
 	return kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION;
@@ -142,8 +144,8 @@ static const char *enumerator_at(const struct types *types, uint32_t id, uint32_
 				 uint64_t *value)
 {
 	const struct btf_type *type = types_get(types, id);
-	const struct btf_enum *narrow = (const void *)(type + 1);
-	const struct btf_enum64 *wide = (const void *)(type + 1);
+	const struct btf_enum *narrow = type_tail(type);
+	const struct btf_enum64 *wide = type_tail(type);
 
 	if (!type || index >= BTF_INFO_VLEN(type->info))
 		return NULL;
@@ -204,7 +206,7 @@ static bool fields_compatible(const struct types *left_types, uint32_t left,
 static bool enter_named(struct core_spec *spec, uint32_t id, const char *name, int depth)
 {
 	const struct btf_type *type = types_get(spec->types, id);
-	const struct btf_member *members = (const void *)(type + 1);
+	const struct btf_member *members = type_tail(type);
 
 	if (!type || depth > 64 || !is_composite(BTF_INFO_KIND(type->info)))
 		return false;
@@ -238,7 +240,7 @@ static bool find_element(struct core_spec *spec, uint32_t index, bool may_overru
 {
 	uint32_t id = types_resolve(spec->types, spec->type);
 	const struct btf_type *type = types_get(spec->types, id);
-	const struct btf_array *array = (const void *)(type + 1);
+	const struct btf_array *array = type_tail(type);
 
 	if (types_kind(spec->types, id) != BTF_KIND_ARRAY ||
 	    (index >= array->nelems && !may_overrun))
@@ -281,7 +283,7 @@ static bool members_match(const struct types *left_types, uint32_t left,
 			  const struct types *right_types, uint32_t right)
 {
 	const struct btf_type *type = types_get(left_types, left);
-	const struct btf_member *members = (const void *)(type + 1);
+	const struct btf_member *members = type_tail(type);
 
 	for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++) {
 		const char *name = types_string(left_types, members[i].name_off);

@@ -87,7 +87,8 @@ static bool place_entry(const struct mender *mender, const char *name,
 	section = kernel_section_of(splitter, name);
 	if (!section || types_kind(mender->types, entry->type) != BTF_KIND_VAR)
 		return false;
-	symbol = split_find_variable(splitter, section, types_name(mender->types, entry->type));
+	symbol = split_find_variable(splitter, section, types_name(mender->types, entry->type),
+				     entry->offset);
 	size = types_size(mender->types, entry->type);
 	if (!symbol || size <= 0 || (uint64_t)size > splitter->obj->symbols[symbol].st_size)
 		return false;

@@ -21,7 +21,24 @@ int object_refuse(const struct obj *obj, struct err *err, const char *format, ..
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	object_clean_text(text);
 	return err_set(err, -EINVAL, "%s: %s", obj->name, text);
+}
+
+/* Names go into messages, and messages to terminals. */
+static bool is_printable(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return false;
+	return true;
+}
+
+void object_clean_text(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
 }
 
 static const char *machine_name(uint16_t machine)
@@ -222,6 +239,8 @@ static int check_symbol(struct obj *obj, uint32_t index, struct err *err)
 
 	if (!name)
 		return object_refuse(obj, err, "symbol %u: name outside the table of names", index);
+	if (!is_printable(name))
+		return object_refuse(obj, err, "symbol %u: control characters in its name", index);
 	if (symbol->st_shndx == SHN_COMMON)
 		return object_refuse(
 			obj, err, "variable `%s`: a common symbol: compile with -fno-common", name);

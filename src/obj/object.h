@@ -91,6 +91,9 @@ struct object_target {
 int object_refuse(const struct obj *obj, struct err *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Control characters become '?': for text that comes from the object. */
+void object_clean_text(char *text);
+
 /* Parts of obj_open(), in this order. */
 int object_read_relocs(struct obj *obj, struct err *err);
 int object_read_ext(struct obj *obj, struct err *err);

@@ -25,14 +25,18 @@ int split_refuse(const struct splitter *splitter, uint32_t section, uint32_t off
 		 const char *format, ...)
 {
 	struct obj_line line;
-	char text[sizeof(splitter->err->text)];
+	char text[sizeof(splitter->err->text)], file[256];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (section && obj_line_of(splitter->obj, section, offset, &line) && line.file[0])
-		return err_set(splitter->err, -EINVAL, "%s:%u: %s", line.file, line.line, text);
+	object_clean_text(text);
+	if (section && obj_line_of(splitter->obj, section, offset, &line) && line.file[0]) {
+		snprintf(file, sizeof(file), "%s", line.file);
+		object_clean_text(file);
+		return err_set(splitter->err, -EINVAL, "%s:%u: %s", file, line.line, text);
+	}
 	return err_set(splitter->err, -EINVAL, "%s: %s", splitter->obj->name, text);
 }
 
@@ -96,6 +100,10 @@ static int check_role(const struct splitter *splitter, uint32_t section)
 				name);
 	if (!(header->sh_flags & SHF_ALLOC) || !header->sh_size)
 		return 0;
+	if (!strcmp(name, "maps"))
+		return object_refuse(
+			obj, splitter->err,
+			"section maps: maps of the old form: define them in SEC(\".maps\")");
 	if (is_user_code(name) && splitter->roles[section] != ROLE_USER)
 		return object_refuse(obj, splitter->err, "section %s: holds data, not a function",
 				     name);

@@ -15,12 +15,12 @@
 
 /* What an instruction, or a pointer in data, refers to. */
 enum user_ref_kind {
-	USER_REF_DATA,	   /* index: user_half.data; addend: offset in it */
-	USER_REF_MAP,	   /* index: user_half.maps */
+	USER_REF_DATA, /* index: user_half.data; addend: offset in it */
+	USER_REF_MAP,  /* index: user_half.maps */
 	USER_REF_FUNCTION, /* index: user_half.functions (address taken; local calls are already linked) */
-	USER_REF_EXTERN,   /* index: user_half.externs (a call by name, or the address of a C function) */
-	USER_REF_HELPER,   /* index: helper number of a `call imm` */
-	USER_REF_PROGRAM,  /* index: user_half.programs: `&prog` of a kernel program */
+	USER_REF_EXTERN, /* index: user_half.externs (a call by name, or the address of a C function) */
+	USER_REF_HELPER,  /* index: helper number of a `call imm` */
+	USER_REF_PROGRAM, /* index: user_half.programs: `&prog` of a kernel program */
 };
 
 struct user_ref {
@@ -33,7 +33,7 @@ struct user_ref {
 struct user_function {
 	const char *name;
 	uint32_t first, count; /* instructions in user_half.code */
-	uint32_t type;	       /* BTF FUNC id, 0: unknown */
+	uint32_t type;         /* BTF FUNC id, 0: unknown */
 };
 
 /* A section user/..., lua/..., UBPF;..., UBPF-lua;... */
@@ -45,12 +45,12 @@ struct user_hook {
 };
 
 struct user_data {
-	const char *name;    /* ".bss", ".rodata", ".data.x", ".rodata.str1.1" ... */
+	const char *name; /* ".bss", ".rodata", ".data.x", ".rodata.str1.1" ... */
 	uint32_t size;
 	const void *initial; /* NULL: zeroes */
 	bool readonly;
-	bool in_kernel;	     /* libbpf makes a map of it; otherwise private to the user half */
-	uint32_t type;	     /* BTF DATASEC id in obj_types(), 0: none */
+	bool in_kernel;        /* libbpf makes a map of it; otherwise private to the user half */
+	uint32_t type;         /* BTF DATASEC id in obj_types(), 0: none */
 	struct user_ref *refs; /* 8-byte pointers inside */
 	size_t nrefs;
 };
@@ -69,14 +69,14 @@ struct user_variable {
 struct user_map {
 	const char *name;
 	uint32_t variable_type; /* BTF id of the VAR's struct type in .maps */
-	bool kernel_uses;	/* some kernel program refers to it */
+	bool kernel_uses;       /* some kernel program refers to it */
 };
 
 struct user_extern {
 	const char *name;
 	uint32_t proto; /* BTF FUNC_PROTO id, 0: unknown */
 	bool weak;
-	bool variable;  /* a data symbol such as `stdout`, not a function */
+	bool variable; /* a data symbol such as `stdout`, not a function */
 };
 
 struct user_program {
@@ -89,14 +89,16 @@ struct user_note {
 	const char *kind; /* "pmu", "group", "record", "options", "print", "argument", ... */
 	const char *name; /* the variable */
 	const char *text;
-	uint32_t size;	  /* of text, including NULs inside and the last one */
+	uint32_t size; /* of text, including NULs inside and the last one */
 };
 
 struct user_half {
 	struct bpf_insn *code;
 	size_t ncode;
 	/* Source of each instruction: section index and byte offset in the object, for lines. */
-	struct { uint32_t section, offset; } *origin;
+	struct {
+		uint32_t section, offset;
+	} * origin;
 	struct user_ref *refs;
 	size_t nrefs;
 	struct user_function *functions;

@@ -82,6 +82,8 @@ bool split_data_in_kernel(const struct splitter *splitter, uint32_t section);
 /* The BTF that goes into the kernel image (mend.c): malloc'ed bytes. */
 int split_mend_types(struct splitter *splitter, void **data, size_t *size);
 
-/* OBJECT symbol @name in @section, or the one of a static variable that the compiler numbered
- * ("last.0"); 0: none. */
-uint32_t split_find_variable(const struct splitter *splitter, uint32_t section, const char *name);
+/* OBJECT symbol @name in @section, at @offset if there are several (linked objects have static
+ * variables of one name); else the one of a static variable that the compiler numbered ("last.0");
+ * 0: none. */
+uint32_t split_find_variable(const struct splitter *splitter, uint32_t section, const char *name,
+			     uint32_t offset);

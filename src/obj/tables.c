@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "obj/splitter.h"
+#include "obj/types_layout.h"
 
 static int symbol_type(const struct obj *obj, uint32_t symbol)
 {
@@ -49,7 +50,7 @@ static uint32_t find_datasec(const struct splitter *splitter, uint32_t section)
 static uint32_t find_var(const struct splitter *splitter, uint32_t datasec, const char *name)
 {
 	const struct btf_type *type = types_get(splitter->types, datasec);
-	const struct btf_var_secinfo *info = (const void *)(type + 1);
+	const struct btf_var_secinfo *info = type_tail(type);
 
 	for (uint32_t i = 0; type && i < BTF_INFO_VLEN(type->info); i++)
 		if (!strcmp(types_name(splitter->types, info[i].type), name))
@@ -294,11 +295,12 @@ int split_list_tables(struct splitter *splitter)
 	return code ? code : list_texts(splitter);
 }
 
-uint32_t split_find_variable(const struct splitter *splitter, uint32_t section, const char *name)
+uint32_t split_find_variable(const struct splitter *splitter, uint32_t section, const char *name,
+			     uint32_t offset)
 {
 	const struct obj *obj = splitter->obj;
 	size_t length = strlen(name);
-	uint32_t numbered = 0;
+	uint32_t exact = 0, numbered = 0;
 
 	for (uint32_t i = 1; i < obj->nsymbols; i++) {
 		const char *symbol = obj->symbol_names + obj->symbols[i].st_name;
@@ -306,13 +308,15 @@ uint32_t split_find_variable(const struct splitter *splitter, uint32_t section, 
 		if (obj->symbols[i].st_shndx != section || symbol_type(obj, i) != STT_OBJECT ||
 		    strncmp(symbol, name, length))
 			continue;
-		if (!symbol[length])
+		if (!symbol[length] && obj->symbols[i].st_value == offset)
 			return i;
+		if (!symbol[length] && !exact)
+			exact = i;
 		if (symbol[length] == '.' && !numbered &&
 		    ELF64_ST_BIND(obj->symbols[i].st_info) == STB_LOCAL)
 			numbered = i;
 	}
-	return numbered;
+	return exact ? exact : numbered;
 }
 
 static bool has_volatile(const struct types *types, uint32_t id)
@@ -374,11 +378,11 @@ int split_list_variables(struct splitter *splitter)
 		uint32_t datasec =
 			splitter->data_index[i] != UINT32_MAX ? find_datasec(splitter, i) : 0;
 		const struct btf_type *type = types_get(types, datasec);
-		const struct btf_var_secinfo *info = (const void *)(type + 1);
+		const struct btf_var_secinfo *info = type_tail(type);
 
 		for (uint32_t v = 0; type && v < BTF_INFO_VLEN(type->info); v++) {
-			uint32_t symbol =
-				split_find_variable(splitter, i, types_name(types, info[v].type));
+			uint32_t symbol = split_find_variable(
+				splitter, i, types_name(types, info[v].type), info[v].offset);
 			int64_t size = types_size(types, info[v].type);
 			int code;
 

@@ -16,6 +16,12 @@ struct types {
 	uint32_t count;
 };
 
+/* What follows the record; NULL for NULL. */
+static inline const void *type_tail(const struct btf_type *type)
+{
+	return type ? type + 1 : NULL;
+}
+
 /* Bytes that follow a struct btf_type with this info; -1 for an unknown kind. */
 int64_t kind_extra(uint32_t info);
 /* "STRUCT" ...; never NULL. */

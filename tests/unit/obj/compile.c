@@ -38,12 +38,13 @@ static const char prelude[] =
 	"#ifdef __clang__\n"
 	"static void *(*lookup)(void *, const void *) = (void *)1;\n"
 	"static long (*printk)(const char *, u32, ...) = (void *)6;\n"
-	"#define CORE __attribute__((preserve_access_index))\n"
+	"static long (*loop)(u32, void *, void *, u64) = (void *)181;\n"
 	"#else\n"
 	"void *lookup(void *, const void *) __attribute__((kernel_helper(1)));\n"
 	"long printk(const char *, u32, ...) __attribute__((kernel_helper(6)));\n"
-	"#define CORE __attribute__((preserve_access_index))\n"
+	"long loop(u32, void *, void *, u64) __attribute__((kernel_helper(181)));\n"
 	"#endif\n"
+	"#define CORE __attribute__((preserve_access_index))\n"
 	"char _license[] SEC(\"license\") = \"GPL\";\n";
 
 static void write_file(const char *folder, const char *name, const char *text)

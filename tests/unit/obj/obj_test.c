@@ -150,6 +150,7 @@ static void no_symtab(char *d) { header_of(d, ".symtab")->sh_type = SHT_PROGBITS
 static void extended_indices(char *d) { header_of(d, ".debug_line")->sh_type = SHT_SYMTAB_SHNDX; }
 static void symbol_size(char *d) { header_of(d, ".symtab")->sh_entsize = 8; }
 static void symbol_name(char *d) { symbol_of(d, "f")->st_name = 1 << 20; }
+static void symbol_control(char *d) { d[header_of(d, ".strtab")->sh_offset + symbol_of(d, "counted")->st_name] = 033; }
 static void symbol_section(char *d) { symbol_of(d, "counted")->st_shndx = 500; }
 static void symbol_extended(char *d) { symbol_of(d, "counted")->st_shndx = SHN_XINDEX; }
 static void symbol_outside(char *d) { symbol_of(d, "counted")->st_size = 999; }
@@ -205,6 +206,7 @@ static void corruptions_are_told_apart(void **state)
 		{ extended_indices, "extended section indices" },
 		{ symbol_size, "bad symbol table" },
 		{ symbol_name, "name outside the table of names" },
+		{ symbol_control, "control characters in its name" },
 		{ symbol_section, "symbol `counted`: in no section" },
 		{ symbol_extended, "symbol `counted`: in no section" },
 		{ symbol_outside, "symbol `counted`: outside section .bss" },
