@@ -39,21 +39,7 @@ struct hist {
 #define DUET_PMU_MAX    16 /* PMU()s in one script */
 #define DUET_CALL_DEPTH 16 /* open calls of one thread that are followed */
 
-/* One thread's counter totals, kept by duet's own sched_switch program (map __duet_task, task
- * storage). `switches` changes whenever the thread was scheduled out: readers retry on it. */
-struct duet_task_totals {
-	__duet_u64 switches;
-	struct pmu_sum total[DUET_PMU_MAX];
-};
-
-/* The counters of this CPU when its current thread was switched in, or when it was last read by
- * the sched_switch program (map __duet_cpu, per-CPU array of one). Bit i of valid: last[i] is set. */
-struct duet_cpu_last {
-	__duet_u64 valid;
-	struct pmu_sum last[DUET_PMU_MAX];
-};
-
-/* One thread's stack of open calls (the value of a CALLS() map). */
+/* One thread's stack of open calls of one CALLS(). */
 struct duet_call {
 	__duet_u64 ip;
 	__duet_s64 state; /* 0, or the -errno with which the counters could not be read on entry */
@@ -64,6 +50,21 @@ struct duet_calls {
 	__duet_u32 depth; /* open calls; those beyond DUET_CALL_DEPTH are counted only */
 	__duet_u32 found; /* scratch of call_leave_ip() */
 	struct duet_call call[DUET_CALL_DEPTH];
+};
+
+/* One thread's counter totals, kept by duet's own sched_switch program (map __duet_task, task
+ * storage). `switches` changes whenever the thread was scheduled out: readers retry on it. */
+struct duet_task_totals {
+	__duet_u64 switches;
+	struct pmu_sum total[DUET_PMU_MAX];
+	struct duet_calls calls; /* of the script's first CALLS(): one look-up gives both */
+};
+
+/* The counters of this CPU when its current thread was switched in, or when it was last read by
+ * the sched_switch program (map __duet_cpu, per-CPU array of one). Bit i of valid: last[i] is set. */
+struct duet_cpu_last {
+	__duet_u64 valid;
+	struct pmu_sum last[DUET_PMU_MAX];
 };
 
 /* Counted by call_enter/call_leave, one per CALLS(): entered = left + in flight + unmatched. */

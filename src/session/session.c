@@ -158,12 +158,36 @@ static int run_open_hooks(struct session *session, struct err *err)
 
 /* ---- load ------------------------------------------------------------------------------------- */
 
+/* CALLS(): the open calls of the first one lie beside the totals, the others' in their own maps. */
+static void choose_calls(struct session *session)
+{
+	const struct user_half *user = session->split.user;
+	size_t i, suffix = strlen("_beside");
+
+	for (i = 0; i < user->nvariables; i++) {
+		const char *name = user->variables[i].name;
+		size_t length = strlen(name);
+		char stats[160];
+		uint32_t *beside;
+
+		if (length <= suffix || strcmp(name + length - suffix, "_beside"))
+			continue;
+		snprintf(stats, sizeof(stats), "%.*s_stats", (int)(length - suffix), name);
+		beside = session_variable_data(session, name, sizeof(*beside));
+		if (!beside || !session_variable(session, stats))
+			continue;
+		*beside = 1;
+		return;
+	}
+}
+
 /* Numbers that the header's inline functions read as constants. */
 static int number_pmus(struct session *session, struct err *err)
 {
 	char name[160];
 	size_t i;
 
+	choose_calls(session);
 	for (i = 0; i < session->npmus; i++) {
 		uint32_t *slot;
 
