@@ -206,12 +206,26 @@ static int write_all(int fd, const char *data, size_t size)
 	return 0;
 }
 
+/* A device or a pipe is written to, not replaced; so is what a symbolic link leads to. */
+static int write_in_place(const char *path, const void *data, size_t size, struct err *err)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), code;
+
+	code = fd < 0 ? -errno : write_all(fd, data, size);
+	if (fd >= 0 && close(fd) && !code)
+		code = -errno;
+	return code ? err_set(err, code, "%s: cannot be written: %s", path, strerror(-code)) : 0;
+}
+
 int write_by_rename(const char *path, const void *data, size_t size, struct err *err)
 {
 	char temporary[PATH_MAX];
+	struct stat status;
 	mode_t mask;
 	int fd, code;
 
+	if (!lstat(path, &status) && !S_ISREG(status.st_mode))
+		return write_in_place(path, data, size, err);
 	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
 		return err_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
 	fd = mkostemp(temporary, O_CLOEXEC);

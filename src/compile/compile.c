@@ -247,6 +247,10 @@ static int load_or_compile(struct job *job, struct compile_result *ret, struct e
 	if (code || !entry_load(&job->workspace, &job->key, ret))
 		return code;
 	code = prepare(job, err);
+	if (code == -ENOSPC || code == -EDQUOT)
+		return err_set(err, code,
+			       "cache folder %s: %s: make room, or set XDG_CACHE_HOME to another",
+			       job->workspace.path, strerror(-code));
 	return code ? code : compile(job, ret, err);
 }
 

@@ -253,8 +253,11 @@ static int make_links(const struct workspace *workspace, const char *arch,
 		return err_set(err, -errno, "%s: %s", temporary, strerror(errno));
 	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		snprintf(link, sizeof(link), "%s/%s", temporary, links[i][0]);
-		if (!access(links[i][1], R_OK) && symlink(links[i][1], link) && errno != EEXIST)
-			return err_set(err, -errno, "%s: %s", link, strerror(errno));
+		if (!access(links[i][1], R_OK) && symlink(links[i][1], link) && errno != EEXIST) {
+			err_set(err, -errno, "%s: %s", link, strerror(errno));
+			remove_tree(temporary);
+			return err->code;
+		}
 	}
 	if (put_folder(temporary, path))
 		return err_set(err, -EIO, "%s: cannot be made", path);

@@ -319,6 +319,9 @@ int hook_call(struct hook_half *half, size_t index, const void *argument, uint64
 	if (code)
 		return err_set(err, code, "%s: %s", program->section, strerror(-code));
 	hook_flush_text(half);
+	code = report_failed(half->options.report);
+	if (code) /* whatever the script makes of it: nobody sees what it prints */
+		return err_set(err, code, "output: %s", strerror(-code));
 	/* int functions leave the upper half undefined: the contract is int. */
 	*ret = (int32_t)result;
 	return 0;

@@ -137,6 +137,7 @@ void signals_release(struct loop *loop)
 		if (loop->signals[signo].used)
 			sigaction(signo, &loop->signals[signo].old, NULL);
 	}
+	sigaction(SIGPIPE, &loop->pipe_action, NULL);
 	if (loop->owns_signals)
 		atomic_store(&signal_owner, NULL);
 	if (loop->owns_signals)

@@ -166,6 +166,11 @@ void report_set_live(struct report *report, bool live)
 	report->live = live;
 }
 
+int report_failed(const struct report *report)
+{
+	return report->failed;
+}
+
 int report_finish(struct report *report, struct err *err)
 {
 	int code;

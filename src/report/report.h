@@ -114,5 +114,7 @@ void report_set_live(struct report *report, bool live);
  * One histogram per key of a map whose values are, or hold as a member, a struct hist. */
 int report_hists_print(struct report *report, const struct report_map *map, const char *options,
 		       struct err *err);
+/* What the first output that failed failed with (-ENOSPC, -EPIPE), 0: none did. */
+int report_failed(const struct report *report);
 /* Flushes; ends a JSON document. */
 int report_finish(struct report *report, struct err *err);

@@ -155,11 +155,17 @@ static bool prints(const struct session *session)
 static void take_line(void *context, const char *line, size_t size)
 {
 	struct session *session = context;
+	struct err err;
+	int code;
 
 	report_text(session->report, line, size);
 	if (!size || line[size - 1] != '\n')
 		report_text(session->report, "\n", 1);
-	fflush(session->out);
+	code = report_failed(session->report);
+	if (code && !session->failure.code) {
+		err_set(&err, code, "output: %s", strerror(-code));
+		session_fail(session, &err);
+	}
 }
 
 static int printk_ready(void *context, int fd, uint32_t events)

@@ -16,7 +16,7 @@ int session_fail(struct session *session, const struct err *err)
 {
 	if (!session->failure.code)
 		session->failure = *err;
-	else
+	else if (strcmp(session->failure.text, err->text))
 		log_note("%s", err->text);
 	loop_stop(session->loop);
 	return 0;
@@ -176,6 +176,7 @@ int session_take_signals(struct session *session, struct err *err)
 	size_t i;
 	int code;
 
+	signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write */
 	loop_set_signal_hook(session->loop, signal_hook, session);
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
 		code = loop_signal(session->loop, ours[i], LOOP_SIGNAL_INTERRUPTS,
@@ -316,7 +317,7 @@ static void dump(struct session *session)
 
 	if (session->failure.code)
 		log_note("the maps as they are now:");
-	if (hook_dump(session->half, &err))
+	if (hook_dump(session->half, &err) && !session->failure.code)
 		session_fail(session, &err);
 }
 
@@ -355,7 +356,7 @@ int session_finish(struct session *session)
 		session_run_hook(session, HOOK_EXIT, &session->exit, sizeof(session->exit));
 	if (needs_dump(session, was_running))
 		dump(session);
-	if (report_finish(session->report, &err) < 0)
+	if (report_finish(session->report, &err) < 0 && !session->failure.code)
 		session_fail(session, &err);
 	session->exit.status = exit_status(session); /* user/exit may have stopped with another */
 	return session->failure.code;

@@ -46,7 +46,8 @@ static int open_output(struct session *session, struct err *err)
 	session->out = stdout;
 	if (!path || !strcmp(path, "-"))
 		return 0;
-	if (!stat(path, &status) && !S_ISREG(status.st_mode)) {
+	/* A device, a pipe, what a link leads to: written to, never replaced. */
+	if (!lstat(path, &status) && !S_ISREG(status.st_mode)) {
 		session->out = fopen(path, "we");
 	} else if (asprintf(&session->out_temporary, "%s.duet-%d", path, getpid()) < 0) {
 		session->out_temporary = NULL;
@@ -411,6 +412,13 @@ static int run(struct session *session, int *status, struct err *err)
 	return session->failure.code;
 }
 
+/* The report that -o shows under its name: also one that ends with a fault, not half of one. */
+static bool is_whole(const struct session *session, int code)
+{
+	return (!code || session->phase == PHASE_EXIT) &&
+	       !(session->report && report_failed(session->report));
+}
+
 int session_run(const struct session_options *options, int *status, struct err *err)
 {
 	struct session session = { .options = options, .out = stdout };
@@ -422,7 +430,7 @@ int session_run(const struct session_options *options, int *status, struct err *
 	if (code)
 		return code;
 	code = run(&session, status, err);
-	if (close_output(&session, !code || session.phase == PHASE_EXIT, &output) && !code) {
+	if (close_output(&session, is_whole(&session, code), &output) && !code) {
 		*err = output;
 		*status = 1;
 		code = output.code;
