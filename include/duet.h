@@ -68,7 +68,7 @@ typedef __u64 duet_cgroup; /* bpf_get_current_cgroup_id(): the cgroup's path */
 typedef __u64 duet_kaddr;  /* kernel address: function+offset */
 typedef __s32 duet_kstack; /* bpf_get_stackid(): kernel stack in a STACKS() map */
 typedef __s32 duet_ustack; /* the same with BPF_F_USER_STACK */
-typedef __u32 duet_pid;    /* thread group id: number and name of the process */
+typedef __u32 duet_pid;    /* thread group id; duet_ustack beside it is that process's */
 typedef __u32 duet_cpu;    /* CPU number */
 
 /*

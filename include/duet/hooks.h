@@ -13,9 +13,9 @@
  *   user/signal/USR1 ...	the signal arrives			const struct duet_signal *
  *   user/exit			every way out				const struct duet_exit *
  *
- * Every hook may also take (void). Returns: 0: go on; negative: an error, which is told (from open
- * and init it ends the run); positive: skip the further programs of the hook. Several programs may
- * share a hook; they run in file order, one at a time.
+ * Every hook may also take (void). Returns: 0: go on; negative: an error, which is told and ends the
+ * run (user/exit still runs, except after user/open); positive: skip the further programs of the
+ * hook. Several programs may share a hook; they run in file order, one at a time.
  */
 #pragma once
 
@@ -36,8 +36,8 @@
 #define OPTIONAL(program) \
 	static const char __duet_optional_##program[] __DUET_NOTE("optional") = #program
 
-/* OPTIONS("--flight 5s"): command line options that the script starts with; the command line
- * overrides them. Once in a script. */
+/* OPTIONS("--flight 5s"): options of `duet record` that the script starts with; the command line
+ * overrides them. Once in a script. `duet run` does not read them. */
 #define OPTIONS(options) static const char __duet_options[] __DUET_NOTE("options") = options
 
 /* An event that is sampled. Opaque: hand its address to event_*(). */

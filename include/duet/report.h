@@ -4,7 +4,9 @@
  * the command line. Reports return 0 or a negative errno.
  *
  * Options of print_map() and table() are one string literal of words:
- *   sort=-FIELD top=N key=NAME NAME=EXPRESSION[:FORMAT] NAME%=A/total(A) since-last
+ *   sort=-A,B top=N where=EXPRESSION cols=A,B key=NAME title='TEXT' unit=ns|bytes
+ *   NAME=EXPRESSION[:FORMAT] since-last percpu live
+ * FORMAT: .2  .1%  d  ns  bytes. docs/scripts.md tells what each does.
  * A wrong column fails when the script is opened, with the columns that there are.
  */
 #pragma once
