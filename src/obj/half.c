@@ -17,9 +17,7 @@ struct owned_half {
 
 struct user_half *user_half_create(void)
 {
-	struct owned_half *owned = calloc(1, sizeof(*owned));
-
-	return owned ? &owned->half : NULL;
+	return calloc(1, sizeof(struct owned_half));
 }
 
 void *user_half_copy(struct user_half *user, const void *data, size_t size)

@@ -344,20 +344,30 @@ static int read_types(struct obj *obj, struct err *err)
 	return code ? err_prepend(err, code, "%s", obj->name) : object_read_ext(obj, err);
 }
 
+static struct obj *obj_create(const void *data, size_t size, const char *name)
+{
+	struct obj *obj = calloc(1, sizeof(*obj));
+
+	if (!obj)
+		return NULL;
+	obj->name = strdup(name);
+	obj->data = malloc(size + 1);
+	if (!obj->name || !obj->data) {
+		obj_close(obj);
+		return NULL;
+	}
+	memcpy(obj->data, data, size);
+	obj->size = size;
+	return obj;
+}
+
 int obj_open(const void *data, size_t size, const char *name, struct obj **ret, struct err *err)
 {
-	CLEANUP(obj_close_cleanup)
-	struct obj *obj = calloc(1, sizeof(*obj));
+	CLEANUP(obj_close_cleanup) struct obj *obj = obj_create(data, size, name);
 	int code;
 
 	if (!obj)
 		return err_nomem(err);
-	obj->name = strdup(name);
-	obj->data = malloc(size + 1);
-	if (!obj->name || !obj->data)
-		return err_nomem(err);
-	memcpy(obj->data, data, size);
-	obj->size = size;
 	code = check_header(obj, err);
 	if (!code)
 		code = read_sections(obj, err);

@@ -348,21 +348,32 @@ static int check_all(struct types *types, struct err *err)
 	return 0;
 }
 
-int types_open(const void *data, size_t size, struct types **ret, struct err *err)
+static struct types *types_create(const void *data, size_t size)
 {
-	CLEANUP(types_close_cleanup)
 	struct types *types = calloc(1, sizeof(*types));
-	int code;
 
 	if (!types)
-		return err_nomem(err);
-	if (size > UINT32_MAX)
-		return err_set(err, -EINVAL, "BTF: larger than 4 GiB");
+		return NULL;
 	types->data = malloc(size + 1);
-	if (!types->data)
-		return err_nomem(err);
+	if (!types->data) {
+		types_close(types);
+		return NULL;
+	}
 	memcpy(types->data, data, size);
 	types->size = size;
+	return types;
+}
+
+int types_open(const void *data, size_t size, struct types **ret, struct err *err)
+{
+	CLEANUP(types_close_cleanup) struct types *types = NULL;
+	int code;
+
+	if (size > UINT32_MAX)
+		return err_set(err, -EINVAL, "BTF: larger than 4 GiB");
+	types = types_create(data, size);
+	if (!types)
+		return err_nomem(err);
 	code = check_header(types, err);
 	if (!code)
 		code = index_records(types, err);
