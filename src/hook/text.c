@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +43,8 @@ void hook_close_text(struct hook_half *half)
 
 void hook_flush_text(struct hook_half *half)
 {
-	if (half->text)
+	/* Asked after every hook: fflush() would take the lock and more, for nothing. */
+	if (half->text && __fpending(half->text))
 		fflush(half->text);
 }
 

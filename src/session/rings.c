@@ -12,16 +12,20 @@
 
 static bool ring_matches(const struct hook_program *program, const void *map)
 {
-	return !strcmp(program->parameter, map);
+	/* The ring has its name from the first of its programs. */
+	return program->parameter == map || !strcmp(program->parameter, map);
 }
 
 static int take_record(void *context, const void *record, size_t size)
 {
 	struct session_ring *ring = context;
 	struct session *session = ring->session;
-	struct err err = { 0 };
+	struct err err;
 	int code;
 
+	/* To clear all of it takes as long as a small hook. */
+	err.code = 0;
+	err.text[0] = 0;
 	ring->handled++;
 	if (hook_half_dead(session->half))
 		return -ECANCELED;
