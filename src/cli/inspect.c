@@ -150,7 +150,7 @@ static bool is_internal(const struct user_half *user, const char *name)
 
 		if (length < size && !strncmp(name, map, length) &&
 		    (!strcmp(name + length, "_slot") || !strcmp(name + length, "_stats") ||
-		     !strcmp(name + length, "_overhead")))
+		     !strcmp(name + length, "_overhead") || !strcmp(name + length, "_beside")))
 			return true;
 	}
 	return false;
