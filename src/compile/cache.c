@@ -209,7 +209,7 @@ static int write_all(int fd, const char *data, size_t size)
 /* A device or a pipe is written to, not replaced; so is what a symbolic link leads to. */
 static int write_in_place(const char *path, const void *data, size_t size, struct err *err)
 {
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), code;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), code;
 
 	code = fd < 0 ? -errno : write_all(fd, data, size);
 	if (fd >= 0 && close(fd) && !code)

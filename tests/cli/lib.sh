@@ -1,5 +1,5 @@
 # Sourced by the scripts of this folder: TAP, and one way to try a command.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2319
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 root=$PWD
@@ -17,8 +17,8 @@ ok() {
 		echo "ok $count - $1"
 	else
 		echo "not ok $count - $1"
-		sed 's/^/# out: /' "$work/out" 2>/dev/null | head -20
-		sed 's/^/# err: /' "$work/err" 2>/dev/null | head -20
+		sed 's/^/# out: /' "$work/out" 2>/dev/null | head -8
+		sed 's/^/# err: /' "$work/err" 2>/dev/null | head -8
 	fi
 }
 
