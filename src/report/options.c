@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "report/emit.h"
 #include "report/options.h"
 
 /* Does an expression go on behind the blanks at @text? No option starts with one of these. */
@@ -363,7 +364,7 @@ static int computed_column(struct report_view *view, const struct option_word *w
 {
 	size_t before = view->nnodes;
 	struct view_column *column;
-	const struct view_node *node;
+	struct view_node *node;
 	const char *end;
 	uint32_t root;
 	int code;
@@ -381,6 +382,10 @@ static int computed_column(struct report_view *view, const struct option_word *w
 	if (node->kind == NODE_PLACE && !place_has_number(&node->place))
 		return err_set(err, -EINVAL, "%s=%s: this is no number: use cols= to show it",
 			       word->name, word->value);
+	/* A nameless counter (the map's whole value) that is named by its column. */
+	if (node->kind == NODE_PLACE && node->place.class == PLACE_COUNTER &&
+	    counter_unsupported(view->counters, view->ncounters, word->name))
+		node->place.unsupported = true;
 	mark_summarised(view, before);
 	column = view_column_add(view, word->name);
 	if (!column)

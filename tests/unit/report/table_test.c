@@ -142,6 +142,14 @@ static void unsupported_is_never_a_number(void **state)
 			    "pid,insns,insns.status,ipc,ipc.status\n"
 			    "3,,not supported,,not supported\n");
 	sink_close(&sink);
+	/* A counter without a name of its own has that of its column. */
+	sink_open(&sink, (struct report_options){ .format = REPORT_TEXT });
+	assert_string_equal(sink_print(&sink, &map, "cols=pid,lacking lacking=cycles top=1",
+				       &(struct report_counter){ "lacking", "cycles", false }, 1),
+			    "by_proc (1 of 3 rows)\n"
+			    "pid        lacking\n"
+			    "  3  not supported\n");
+	sink_close(&sink);
 	sink_open(&sink, (struct report_options){ .format = REPORT_JSON });
 	assert_string_equal(
 		sink_print(&sink, &map, "cols=insns,share share=insns/total(insns) top=1", counters,
