@@ -195,6 +195,8 @@ int kern_ring_consume(struct kern_ring *ring, size_t limit);
 void kern_ring_close(struct kern_ring *ring);
 DEFINE_CLEANUP(struct kern_ring *, kern_ring_close);
 
+struct duet_task_totals; /* duet/shared.h */
+
 /* ---- task totals: duet's own sched_switch program ----------------------------------- */
 /* After load: has the script asked for totals (CALLS(): map __duet_task is there)? */
 bool kern_totals_needed(struct kern *kern);
@@ -209,6 +211,19 @@ int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int
 /* Charges the running threads up to now, on every CPU: before totals are read at the end. */
 int kern_totals_flush(struct kern *kern);
 void kern_totals_stop(struct kern *kern); /* also done by kern_detach() */
+/*
+ * The total of this process's main thread, to compare it with what is known from elsewhere.
+ * read: as of its last context switch.
+ */
+int kern_totals_follow_self(struct kern *kern, struct err *err);
+int kern_totals_read_self(struct kern *kern, struct duet_task_totals *ret);
+void kern_totals_forget_self(struct kern *kern); /* also done by kern_totals_stop() */
+/* What duet's own program costs at each context switch, by slot (DUET_PMU_MAX of them), while this
+ * process is followed; @cpu: where this thread runs. 0 for a counter that is not open there. */
+int kern_totals_own_cost(struct kern *kern, int cpu, int64_t *ret);
+/* What a context switch adds that is not the thread's, by slot (DUET_PMU_MAX of them): subtracted
+ * from now on. */
+int kern_totals_set_cost(struct kern *kern, const int64_t *cost);
 
 /* ---- the target: keeps in_target() true -------------------------------------------------- */
 /* @what: "fork", "exec", "exit". < 0 ends the consume, which returns it. */

@@ -9,13 +9,14 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#include "duet/shared.h"
+#include "kern/bpf/totals_state.h"
 #include "kern/own.h"
 
 #define COST_RUNS 8 /* the least of them counts */
 
 struct totals {
 	struct own own;
+	int self; /* pidfd of this process while its main thread is followed, else 0 */
 };
 
 bool kern_totals_needed(struct kern *kern)
@@ -85,28 +86,6 @@ static int fill_events(const struct own *own, const int *fds, size_t slots, cons
 	return 0;
 }
 
-/*
- * What a context switch costs, measured on this thread: first without, then with a total of its
- * own, which it gives back. Where it cannot be measured it is not subtracted.
- */
-static void measure_cost(const struct own *own, int cpu)
-{
-	int program = own_program_fd(own, "duet_totals_cost");
-	int tasks = own_map_fd(own, "__duet_task"), self = pidfd_open(getpid(), 0), i;
-	struct duet_task_totals none = { 0 };
-
-	for (i = 0; i < COST_RUNS; i++)
-		kern_run_on_cpus(program, cpu);
-	if (self < 0)
-		return;
-	if (!bpf_map_update_elem(tasks, &self, &none, BPF_NOEXIST)) {
-		for (i = 0; i < COST_RUNS; i++)
-			kern_run_on_cpus(program, cpu);
-		bpf_map_delete_elem(tasks, &self);
-	}
-	close(self);
-}
-
 int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int *cpus,
 		      size_t ncpus, struct err *err)
 {
@@ -123,10 +102,8 @@ int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int
 	code = load(kern, &totals->own, slots, err);
 	if (!code)
 		code = fill_events(&totals->own, fds, slots, cpus, ncpus, err);
-	if (!code) {
-		measure_cost(&totals->own, cpus[0]);
+	if (!code)
 		code = own_attach(&totals->own, "duet_totals", err);
-	}
 	if (!code) {
 		code = kern_run_on_cpus(own_program_fd(&totals->own, "duet_totals_start"), -1);
 		if (code)
@@ -145,10 +122,84 @@ int kern_totals_flush(struct kern *kern)
 	return kern_run_on_cpus(own_program_fd(&kern->totals->own, "duet_totals"), -1);
 }
 
+int kern_totals_follow_self(struct kern *kern, struct err *err)
+{
+	struct duet_task_totals none = { 0 };
+	int self, code;
+
+	if (!kern->totals)
+		return err_set(err, -EINVAL, "task totals: not started");
+	self = pidfd_open(getpid(), 0);
+	if (self < 0)
+		return err_set(err, -errno, "pidfd_open: %s", kern_errno_text(-errno));
+	code = bpf_map_update_elem(own_map_fd(&kern->totals->own, "__duet_task"), &self, &none,
+				   BPF_NOEXIST);
+	if (code) {
+		close(self);
+		return err_set(err, code, "task totals: our own: %s", kern_errno_text(code));
+	}
+	kern->totals->self = self;
+	return 0;
+}
+
+int kern_totals_read_self(struct kern *kern, struct duet_task_totals *ret)
+{
+	if (!kern->totals || !kern->totals->self)
+		return -EINVAL;
+	return bpf_map_lookup_elem(own_map_fd(&kern->totals->own, "__duet_task"),
+				   &kern->totals->self, ret);
+}
+
+void kern_totals_forget_self(struct kern *kern)
+{
+	if (!kern->totals || !kern->totals->self)
+		return;
+	bpf_map_delete_elem(own_map_fd(&kern->totals->own, "__duet_task"), &kern->totals->self);
+	close(kern->totals->self);
+	kern->totals->self = 0;
+}
+
+/* The state of the programs: libbpf names the map after the object. */
+static int state_map(const struct kern *kern)
+{
+	return own_map_fd(&kern->totals->own, "duet.bss");
+}
+
+int kern_totals_own_cost(struct kern *kern, int cpu, int64_t *ret)
+{
+	struct totals_state state;
+	uint32_t zero = 0;
+	int i, code = 0;
+
+	if (!kern->totals)
+		return -EINVAL;
+	for (i = 0; i < COST_RUNS && !code; i++)
+		code = kern_run_on_cpus(own_program_fd(&kern->totals->own, "duet_totals_cost"),
+					cpu);
+	if (code >= 0)
+		code = bpf_map_lookup_elem(state_map(kern), &zero, &state);
+	if (code)
+		return code;
+	memcpy(ret, state.least, sizeof(state.least));
+	return 0;
+}
+
+int kern_totals_set_cost(struct kern *kern, const int64_t *cost)
+{
+	struct totals_state state = { 0 };
+	uint32_t zero = 0;
+
+	if (!kern->totals)
+		return -EINVAL;
+	memcpy(state.cost, cost, sizeof(state.cost));
+	return bpf_map_update_elem(state_map(kern), &zero, &state, BPF_ANY);
+}
+
 void kern_totals_stop(struct kern *kern)
 {
 	if (!kern->totals)
 		return;
+	kern_totals_forget_self(kern);
 	own_close(&kern->totals->own);
 	free(kern->totals);
 	kern->totals = NULL;

@@ -307,6 +307,17 @@ int pmu_open_sampling(const struct pmu_event *event, const struct pmu_rate *rate
 	return code ? code : open_counter(NULL, event, rate, cpus, ncpus, NULL, ret, err);
 }
 
+int pmu_open_self(const struct pmu_event *event)
+{
+	struct perf_event_attr attr = event->attr;
+
+	if (*event->missing || *event->cpumask)
+		return -EOPNOTSUPP;
+	attr.disabled = 0;
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	return system_open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 int pmu_probe(const char *text, struct err *err)
 {
 	CLEANUP(pmu_close_cleanup)

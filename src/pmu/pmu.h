@@ -140,6 +140,9 @@ void pmu_list(pmu_name_fn fn, void *context);
 void pmu_list_on(const struct pmu_system *system, pmu_name_fn fn, void *context);
 /* Does it open (on CPU 0 or any)? 0, or -errno with the reason and the remedy in @err. */
 int pmu_probe(const char *text, struct err *err);
+/* Counts the calling thread alone, on every CPU, from now on; later threads are not included. The
+ * fd is the caller's to close; read(2) gives a struct pmu_reading. -errno: it cannot be. */
+int pmu_open_self(const struct pmu_event *event);
 /* Generic events that doctor asks pmu_probe() for, in reading order; NULL-terminated. */
 extern const char *const pmu_probe_names[];
 /*

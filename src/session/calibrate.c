@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -344,4 +345,88 @@ int session_calibrate(struct session *session, struct err *err)
 	free(calibration.counters);
 	free(calibration.bss_data);
 	return 0;
+}
+
+/* ---- context switches --------------------------------------------------------------------------- */
+#define SWITCHES    8 /* sleeps per comparison */
+#define COMPARISONS 5
+
+static int read_both(struct session *session, int fd, int32_t slot, uint64_t *event,
+		     uint64_t *total)
+{
+	struct duet_task_totals totals;
+	struct pmu_reading now;
+
+	if (read(fd, &now, sizeof(now)) != sizeof(now) || now.running != now.enabled ||
+	    kern_totals_read_self(session->kern, &totals))
+		return -EAGAIN;
+	*event = now.count;
+	*total = totals.total[slot].count;
+	return 0;
+}
+
+/*
+ * This thread sleeps a few times; an event of its own says what that cost it, and its total, from
+ * one switch to the corresponding one, what is charged. Interrupts are in both, and so is what
+ * duet's own program costs.
+ */
+static bool compare_switches(struct session *session, int fd, int32_t slot, int64_t *ret)
+{
+	const struct timespec pause = { 0, 1000 };
+	uint64_t event[2], total[2];
+	int i;
+
+	nanosleep(&pause, NULL);
+	if (read_both(session, fd, slot, &event[0], &total[0]))
+		return false;
+	for (i = 0; i < SWITCHES; i++)
+		nanosleep(&pause, NULL);
+	if (read_both(session, fd, slot, &event[1], &total[1]))
+		return false;
+	*ret = (int64_t)(total[1] - total[0] - (event[1] - event[0])) / SWITCHES;
+	return true;
+}
+
+static void measure_switch(struct session *session, struct session_pmu *pmu, int64_t *cost)
+{
+	int64_t found[COMPARISONS];
+	size_t count = 0, i;
+	int fd = pmu_open_self(&pmu->parsed);
+
+	if (fd < 0)
+		return;
+	for (i = 0; i < COMPARISONS; i++)
+		count += compare_switches(session, fd, pmu->slot, &found[count]);
+	close(fd);
+	if (!count)
+		return;
+	qsort(found, count, sizeof(*found), compare_deltas);
+	cost[pmu->slot] += found[count / 2];
+	log_verbose("calibration: a context switch adds %lld %s that are not the thread's",
+		    (long long)cost[pmu->slot], pmu->event);
+}
+
+/* With totals started and counters on, nothing of the script attached. */
+void session_calibrate_switches(struct session *session)
+{
+	int64_t cost[DUET_PMU_MAX] = { 0 };
+	struct err err = { 0 };
+	cpu_set_t former;
+	size_t i;
+
+	if (kern_totals_follow_self(session->kern, &err) ||
+	    go_to_measured_cpu(session, &former, &err) ||
+	    kern_totals_own_cost(session->kern, session->cpus[0], cost)) {
+		log_verbose("calibration of context switches: %s", err.text);
+		kern_totals_forget_self(session->kern);
+		return;
+	}
+	for (i = 0; i < session->npmus; i++) {
+		if (session->pmus[i].slot >= 0 &&
+		    pmu_counter_state(session->pmus[i].counter) == PMU_OPEN)
+			measure_switch(session, &session->pmus[i], cost);
+	}
+	sched_setaffinity(0, sizeof(former), &former);
+	kern_totals_forget_self(session->kern);
+	kern_totals_set_cost(session->kern, cost);
 }

@@ -48,6 +48,9 @@ static bool cache_path(struct session *session, char *path, size_t size)
 		snprintf(path, size, "%s/.cache/duet", home);
 	else
 		return false;
+	*strrchr(path, '/') = 0;
+	mkdir(path, 0700);
+	strcat(path, "/duet");
 	mkdir(path, 0700);
 	i = strlen(path);
 	snprintf(path + i, size - i, "/calibration-%016llx", (unsigned long long)hash);

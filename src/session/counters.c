@@ -192,11 +192,15 @@ static int start_script_totals(struct session *session, struct err *err)
 {
 	struct pmu_counter *counters[DUET_PMU_MAX];
 	size_t i;
+	int code;
 
 	/* Slots are numbered first: a bare map behind them has none. */
 	for (i = 0; i < session->npmus && i < DUET_PMU_MAX; i++)
 		counters[i] = session->pmus[i].counter;
-	return session_start_totals(session, session->kern, counters, err);
+	code = session_start_totals(session, session->kern, counters, err);
+	if (!code && kern_totals_needed(session->kern) && session->npmus)
+		session_calibrate_switches(session);
+	return code;
 }
 
 int session_enable_counters(struct session *session, struct err *err)

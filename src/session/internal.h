@@ -117,6 +117,7 @@ void session_disable_counters(struct session *session);
 void session_close_counters(struct session *session);
 /* ---- calibrate.c ---- */
 int session_calibrate(struct session *session, struct err *err);
+void session_calibrate_switches(struct session *session);
 /* ---- ops.c ---- */
 extern const struct hook_ops session_ops;
 /* ---- rings.c ---- */

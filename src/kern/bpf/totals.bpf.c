@@ -7,9 +7,8 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-#include <stdbool.h>
 
-#include <duet/shared.h>
+#include "totals_state.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -46,30 +45,21 @@ static __always_inline long read_slot(__u32 slot, __u32 cpu, struct pmu_sum *now
 	return bpf_perf_event_read_value(&events, slot * cpus + cpu, (void *)now, sizeof(*now));
 }
 
-/*
- * What one context switch costs in this program, from one reading of a counter to the next, by
- * slot: [1] when the thread that leaves has storage. 0 until duet_totals_start.
- */
-__u64 cost[2][DUET_PMU_MAX];
-/* The same as duet_totals_cost finds it, and the slots (bits) for which it did. */
-__u64 least[2][DUET_PMU_MAX];
-__u64 found[2];
+struct totals_state state;
 
 /*
  * A counter that cannot be read loses its base: what it counts until it can be read again belongs
  * to nobody. The thread that comes pays for the rest of this run, and for the beginning of the one
- * that ends its slice: its base is put ahead by as much. Returns whether the thread that leaves
- * has storage.
+ * that ends its slice: its base is put ahead by as much.
  */
-static __always_inline bool change(struct duet_cpu_last *last)
+static __always_inline void change(struct duet_cpu_last *last)
 {
 	struct duet_task_totals *totals;
 	__u32 cpu = bpf_get_smp_processor_id(), count = slots;
-	__u64 valid, *ahead;
+	__u64 valid;
 	__u32 i;
 
 	totals = bpf_task_storage_get(&__duet_task, bpf_get_current_task_btf(), 0, 0);
-	ahead = totals ? cost[1] : cost[0];
 	valid = last->valid;
 #pragma clang loop unroll(full)
 	for (i = 0; i < DUET_PMU_MAX; i++) {
@@ -86,7 +76,7 @@ static __always_inline bool change(struct duet_cpu_last *last)
 			totals->total[i].enabled += now.enabled - last->last[i].enabled;
 			totals->total[i].running += now.running - last->last[i].running;
 		}
-		last->last[i].count = now.count + ahead[i];
+		last->last[i].count = now.count + state.cost[i];
 		last->last[i].enabled = now.enabled;
 		last->last[i].running = now.running;
 		valid |= 1ULL << i;
@@ -94,7 +84,6 @@ static __always_inline bool change(struct duet_cpu_last *last)
 	last->valid = valid;
 	if (totals)
 		totals->switches++;
-	return totals;
 }
 
 /* In tracepoint sched_switch the current thread is still the one that leaves, also when it is
@@ -111,16 +100,15 @@ SEC("raw_tp/sched_switch") int duet_totals(void *ctx)
 }
 
 /*
- * Run a few times before the others: the third change is as those of the run will be (the first
- * found no base), and what the counters gain between its readings and the ones before is its cost.
- * The least counts: an interrupt may fall in between.
+ * Run a few times by user space, on a thread that has storage: what the counters gain between two
+ * readings that follow each other is what a change costs. The least counts: an interrupt may fall
+ * in between.
  */
 SEC("raw_tp") int duet_totals_cost(void *ctx)
 {
 	__u64 before[DUET_PMU_MAX] = {}, valid = 0, gained;
 	struct duet_cpu_last *last;
 	__u32 zero = 0, i, k, count = slots;
-	bool with = false;
 
 	last = bpf_map_lookup_elem(&__duet_cpu, &zero);
 	if (!last)
@@ -130,7 +118,7 @@ SEC("raw_tp") int duet_totals_cost(void *ctx)
 		valid = last->valid;
 		for (i = 0; i < DUET_PMU_MAX; i++)
 			before[i] = last->last[i].count;
-		with = change(last);
+		change(last);
 	}
 #pragma clang loop unroll(disable)
 	for (i = 0; i < DUET_PMU_MAX; i++) {
@@ -139,15 +127,14 @@ SEC("raw_tp") int duet_totals_cost(void *ctx)
 		if (!(valid & last->valid & 1ULL << i))
 			continue;
 		gained = last->last[i].count - before[i];
-		if (!(found[with] & 1ULL << i) || gained < least[with][i])
-			least[with][i] = gained;
-		found[with] |= 1ULL << i;
+		if (!(state.found & 1ULL << i) || gained < state.least[i])
+			state.least[i] = gained;
+		state.found |= 1ULL << i;
 	}
 	return 0;
 }
 
-/* Run once on each CPU when the counters start: the base of the threads that run right now. What
- * duet_totals_cost left behind as base is older than that, and of another thread. */
+/* Run once on each CPU when the counters start: the base of the threads that run right now. */
 SEC("raw_tp") int duet_totals_start(void *ctx)
 {
 	__u32 zero = 0, cpu = bpf_get_smp_processor_id(), count = slots;
@@ -157,14 +144,13 @@ SEC("raw_tp") int duet_totals_start(void *ctx)
 	last = bpf_map_lookup_elem(&__duet_cpu, &zero);
 	if (!last)
 		return 0;
-	__builtin_memcpy(cost, least, sizeof(cost));
 #pragma clang loop unroll(full)
 	for (i = 0; i < DUET_PMU_MAX; i++) {
 		struct pmu_sum now;
 
 		if (i >= count)
 			break;
-		if (read_slot(i, cpu, &now))
+		if ((last->valid & 1ULL << i) || read_slot(i, cpu, &now))
 			continue;
 		last->last[i] = now;
 		last->valid |= 1ULL << i;

@@ -8,8 +8,10 @@
  *	calls_workload sleepers T K	T threads that sleep K times, then for long; when all do,
  *					SIGINT goes to the parent
  *	calls_workload nested N DEPTH	two threads, each N times: nest(DEPTH), see there
- *	calls_workload slow MS K	one sleep of MS milliseconds, then K of 1 ms
+ *	calls_workload wait K		sleeps until SIGUSR1, then K times 1 ms
+ *	calls_workload zero N		N reads of /dev/zero into ZERO_PAGES pages never touched
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -25,8 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE           4096
 #define PAGES_PER_CALL 3
+#define ZERO_PAGES     5
 
 static void sleep_us(long us)
 {
@@ -141,6 +144,28 @@ static int sleepers(int count)
 	return 0;
 }
 
+static void nothing(int number)
+{
+}
+
+/* A read costs its thread ZERO_PAGES page faults, all inside the kernel. */
+static int read_zeros(long n)
+{
+	size_t size = ZERO_PAGES * PAGE;
+	int fd = open("/dev/zero", O_RDONLY);
+
+	while (n--) {
+		char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+
+		madvise(pages, size, MADV_NOHUGEPAGE);
+		if (read(fd, pages, size) != (ssize_t)size)
+			return 1;
+		munmap(pages, size);
+	}
+	return 0;
+}
+
 /* A number of the command line. */
 static long number(char **argv, int i)
 {
@@ -158,10 +183,13 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "sleep")) {
 		for (i = 0, n = number(argv, 2); i < n; i++)
 			sleep_us(number(argv, 3));
-	} else if (!strcmp(what, "slow")) {
-		sleep_us(number(argv, 2) * 1000);
-		for (i = 0, n = number(argv, 3); i < n; i++)
+	} else if (!strcmp(what, "wait")) {
+		signal(SIGUSR1, nothing);
+		sleep_us(600000000L);
+		for (i = 0, n = number(argv, 2); i < n; i++)
 			sleep_us(1000);
+	} else if (!strcmp(what, "zero")) {
+		return read_zeros(number(argv, 2));
 	} else if (!strcmp(what, "spin")) {
 		go_to_cpu(sysconf(_SC_NPROCESSORS_ONLN) - 1);
 		for (;;)

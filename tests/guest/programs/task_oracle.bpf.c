@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The call tests' own probes: what a function costs one thread, read from an event that belongs to
- * that thread. Nothing of duet is used.
+ * The call tests' own probes, as such a tool is usually written: a hash table of the threads that
+ * are measured and of the call that each has open, two events that belong to the thread itself.
+ * Nothing of duet is used.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -10,40 +11,50 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u32 thread = 0;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(key_size, 4);
 	__uint(value_size, 4);
 	__uint(max_entries, 1);
-} event SEC(".maps");
+} first SEC(".maps"), second SEC(".maps");
+
+struct open_call {
+	struct bpf_perf_event_value first, second;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, struct open_call);
+} threads SEC(".maps");
 
 struct oracle_result result;
 
 SEC("kprobe") int oracle_enter(void *ctx)
 {
-	struct bpf_perf_event_value now;
+	__u32 thread = bpf_get_current_pid_tgid();
+	struct open_call *call = bpf_map_lookup_elem(&threads, &thread);
 
-	if ((__u32)bpf_get_current_pid_tgid() != thread)
+	if (!call)
 		return 0;
-	if (!bpf_perf_event_read_value(&event, 0, &now, sizeof(now)))
-		result.entry = now.counter;
+	bpf_perf_event_read_value(&first, 0, &call->first, sizeof(call->first));
+	bpf_perf_event_read_value(&second, 0, &call->second, sizeof(call->second));
 	return 0;
 }
 
 SEC("kretprobe") int oracle_leave(void *ctx)
 {
-	struct bpf_perf_event_value now;
+	__u32 thread = bpf_get_current_pid_tgid();
+	struct open_call *call = bpf_map_lookup_elem(&threads, &thread), now = {};
 	__u64 i;
 
-	if ((__u32)bpf_get_current_pid_tgid() != thread || !result.entry ||
-	    bpf_perf_event_read_value(&event, 0, &now, sizeof(now)))
+	if (!call || !call->first.counter ||
+	    bpf_perf_event_read_value(&first, 0, &now.first, sizeof(now.first)) ||
+	    bpf_perf_event_read_value(&second, 0, &now.second, sizeof(now.second)))
 		return 0;
-	i = result.count;
+	i = result.count++;
 	if (i < ORACLE_MAX)
-		result.delta[i] = now.counter - result.entry;
-	result.count = i + 1;
-	result.entry = 0;
+		result.delta[i] = now.first.counter - call->first.counter;
 	return 0;
 }

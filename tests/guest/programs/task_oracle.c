@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * task_oracle OBJECT FUNCTION instructions|cycles CMD...: runs CMD with an event of its first
- * thread (not inherited), and prints how many calls of FUNCTION it made and what they cost it,
- * probes included: `calls N mean M median D`.
+ * task_oracle OBJECT FUNCTION CMD...: runs CMD with events of its first thread (not inherited), and
+ * prints how many calls of FUNCTION it made and how many instructions they cost it, probes
+ * included: `calls N mean M median D`.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -25,19 +25,24 @@ static void die(const char *what)
 	exit(1);
 }
 
-static int open_event(const char *name, pid_t thread)
+static int open_event(__u64 config, pid_t thread)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_HARDWARE,
-		.config = !strcmp(name, "cycles") ? PERF_COUNT_HW_CPU_CYCLES
-						  : PERF_COUNT_HW_INSTRUCTIONS,
+		.config = config,
 	};
 	int fd = syscall(SYS_perf_event_open, &attr, thread, -1, -1, 0);
 
 	if (fd < 0)
-		die(name);
+		die("perf_event_open");
 	return fd;
+}
+
+static void set(struct bpf_object *object, const char *map, __u32 key, const void *value)
+{
+	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, map), &key, value, 0))
+		die(map);
 }
 
 static int compare(const void *a, const void *b)
@@ -58,17 +63,17 @@ static void report(struct oracle_result *result)
 	       count ? (double)sum / count : 0.0, count ? result->delta[count / 2] : 0);
 }
 
-/* The name of the section .bss or .rodata in libbpf's map names. */
-static struct bpf_map *data_map(struct bpf_object *object, const char *suffix)
+/* libbpf names it after the object. */
+static struct bpf_map *bss(struct bpf_object *object)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object) {
-		if (strstr(bpf_map__name(map), suffix))
+	bpf_object__for_each_map (map, object) {
+		if (strstr(bpf_map__name(map), ".bss"))
 			return map;
 	}
-	fprintf(stderr, "task_oracle: no %s\n", suffix);
-	exit(1);
+	die(".bss");
+	return NULL;
 }
 
 int main(int argc, char **argv)
@@ -76,29 +81,32 @@ int main(int argc, char **argv)
 	static struct oracle_result result;
 	struct bpf_object *object;
 	struct bpf_program *program;
-	int gate[2], fd, status;
+	int gate[2], fd, other, status;
+	__u64 none[6] = { 0 };
 	__u32 zero = 0;
 	pid_t child;
 	char byte;
 
-	if (argc < 5 || pipe(gate))
+	if (argc < 4 || pipe(gate))
 		return 2;
 	child = fork();
 	if (!child) {
 		close(gate[1]);
 		if (read(gate[0], &byte, 1) == 1)
-			execvp(argv[4], argv + 4);
+			execvp(argv[3], argv + 3);
 		_exit(127);
 	}
-	fd = open_event(argv[3], child);
+	fd = open_event(PERF_COUNT_HW_INSTRUCTIONS, child);
+	other = open_event(PERF_COUNT_HW_CPU_CYCLES, child);
 	object = bpf_object__open_file(argv[1], NULL);
 	if (!object)
 		die(argv[1]);
-	bpf_map__set_initial_value(data_map(object, ".rodata"), &child, sizeof(child));
 	if (bpf_object__load(object))
 		die("load");
-	bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "event"), &zero, &fd, 0);
-	bpf_object__for_each_program(program, object) {
+	set(object, "first", zero, &fd);
+	set(object, "second", zero, &other);
+	set(object, "threads", child, none);
+	bpf_object__for_each_program (program, object) {
 		int leave = !strcmp(bpf_program__name(program), "oracle_leave");
 
 		if (!bpf_program__attach_kprobe(program, leave, argv[2]))
@@ -107,7 +115,7 @@ int main(int argc, char **argv)
 	if (write(gate[1], "", 1) != 1)
 		die("release");
 	waitpid(child, &status, 0);
-	if (bpf_map_lookup_elem(bpf_map__fd(data_map(object, ".bss")), &zero, &result))
+	if (bpf_map_lookup_elem(bpf_map__fd(bss(object)), &zero, &result))
 		die("result");
 	report(&result);
 	return status ? 1 : 0;

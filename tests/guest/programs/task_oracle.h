@@ -6,6 +6,5 @@
 
 struct oracle_result {
 	__u64 count;
-	__u64 entry; /* of the call that is open, 0: none */
 	__u64 delta[ORACLE_MAX];
 };
