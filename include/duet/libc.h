@@ -607,6 +607,13 @@ extern struct libc_dirent *readdir(DIR *folder);
 /* closedir: ends it. */
 extern int closedir(DIR *folder);
 
+/* ---- <sys/wait.h>: what the status of struct duet_child says ----------------------------------- */
+#define WTERMSIG(status)    ((status)&0x7f)
+#define WEXITSTATUS(status) (((status) >> 8) & 0xff)
+#define WIFEXITED(status)   (!WTERMSIG(status))
+#define WIFSIGNALED(status) (WTERMSIG(status) && WTERMSIG(status) != 0x7f)
+#define WCOREDUMP(status)   (!!((status)&0x80))
+
 /* ---- <math.h> ----------------------------------------------------------------------------- */
 
 /* sqrt: square root. */

@@ -183,6 +183,72 @@ static int link_insn(struct link *link, const struct user_ref *ref)
 	return code;
 }
 
+/* BPF_MAP_TYPE_... of a map, by the BTF of its declaration; 0: unknown. */
+static uint32_t map_type(const struct types *types, uint32_t id)
+{
+	const struct btf_type *type = types_get(types, id = types_resolve(types, id));
+	const struct btf_member *members = (const struct btf_member *)(type + 1);
+	uint32_t i;
+
+	if (types_kind(types, id) != BTF_KIND_STRUCT)
+		return 0;
+	for (i = 0; i < BTF_INFO_VLEN(type->info); i++) {
+		uint32_t pointer = members[i].type, array;
+
+		if (strcmp(types_string(types, members[i].name_off), "type") ||
+		    types_kind(types, pointer) != BTF_KIND_PTR)
+			continue;
+		array = types_get(types, pointer)->type;
+		if (types_kind(types, array) == BTF_KIND_ARRAY)
+			return ((const struct btf_array *)(types_get(types, array) + 1))->nelems;
+	}
+	return 0;
+}
+
+static bool is_per_cpu(uint32_t type)
+{
+	return type == BPF_MAP_TYPE_PERCPU_HASH || type == BPF_MAP_TYPE_PERCPU_ARRAY ||
+	       type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+}
+
+/*
+ * bpf_map_lookup_elem(&map, ...) as compilers write it: r1 = map, then straight to the call. What
+ * gets past this is refused when it runs.
+ */
+static bool is_looked_up(const struct user_half *user, uint32_t at)
+{
+	const struct bpf_insn *code = user->code;
+	uint32_t i;
+
+	if (code[at].code != (BPF_LD | BPF_IMM | BPF_DW) || code[at].dst_reg != BPF_REG_1)
+		return false;
+	for (i = at + 2; i < user->ncode; i++) {
+		uint8_t class = BPF_CLASS(code[i].code);
+
+		if (class == BPF_JMP || class == BPF_JMP32)
+			return code[i].code == (BPF_JMP | BPF_CALL) && !code[i].src_reg &&
+			       code[i].imm == BPF_FUNC_map_lookup_elem;
+		if (class != BPF_ST && class != BPF_STX && code[i].dst_reg == BPF_REG_1)
+			return false;
+	}
+	return false;
+}
+
+static int check_lookup(struct link *link, const struct user_ref *ref)
+{
+	const struct user_half *user = link->half->options.user;
+	const struct types *types = obj_types(link->half->options.obj);
+	const struct user_map *map = &user->maps[ref->index];
+
+	if (!types || !is_per_cpu(map_type(types, map->variable_type)) ||
+	    !is_looked_up(user, ref->at))
+		return 0;
+	return err_set(link->err, -EINVAL,
+		       "bpf_map_lookup_elem() of the per-CPU map `%s`: use "
+		       "bpf_map_lookup_percpu_elem(map, key, cpu)",
+		       map->name);
+}
+
 static int link_code(struct link *link)
 {
 	const struct user_half *user = link->half->options.user;
@@ -191,7 +257,9 @@ static int link_code(struct link *link)
 	int code;
 
 	for (i = 0; i < user->nrefs; i++) {
-		code = link_insn(link, &user->refs[i]);
+		code = user->refs[i].kind == USER_REF_MAP ? check_lookup(link, &user->refs[i]) : 0;
+		if (!code)
+			code = link_insn(link, &user->refs[i]);
 		if (code)
 			return err_prepend(
 				link->err, code, "%s",
