@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,7 +163,7 @@ static void test_load_and_globals(void **state)
 	assert_int_equal(kern_map_set_max_entries(map(kern, "hash"), 5, &err), -EBUSY);
 
 	/* one memory for both halves, at an address that we choose */
-	reserved = aligned_alloc(65536, 65536);
+	reserved = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ok(kern_map_place(map(kern, ".bss"), reserved, &place, &err));
 	assert_ptr_equal(place, reserved);
 	bss = place;
@@ -185,6 +186,7 @@ static void test_load_and_globals(void **state)
 	kern_close(fixture->kern);
 	fixture->kern = NULL;
 	assert_true(bss[0] != ~0ULL);
+	munmap(reserved, 65536);
 }
 
 /* Reads variable @name: the tests know it by the order of clang's .bss only through BTF, so the
@@ -365,9 +367,11 @@ struct records {
 static int take_record(void *context, const void *record, size_t size)
 {
 	struct records *records = context;
+	uint64_t value;
 
 	assert_true(size >= 8);
-	records->sum += *(const uint64_t *)record;
+	memcpy(&value, record, sizeof(value)); /* perf-event arrays align to 4 only */
+	records->sum += value;
 	records->count++;
 	return records->stop_at && records->count == records->stop_at ? -EINTR : 0;
 }
