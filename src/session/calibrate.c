@@ -349,7 +349,7 @@ int session_calibrate(struct session *session, struct err *err)
 
 /* ---- context switches --------------------------------------------------------------------------- */
 #define SWITCHES    8 /* sleeps per comparison */
-#define COMPARISONS 5
+#define COMPARISONS 9
 
 static int read_both(struct session *session, int fd, int32_t slot, uint64_t *event,
 		     uint64_t *total)

@@ -2,7 +2,7 @@
 /*
  * task_oracle OBJECT FUNCTION CMD...: runs CMD with events of its first thread (not inherited), and
  * prints how many calls of FUNCTION it made and how many instructions they cost it, probes
- * included: `calls N mean M median D`.
+ * included: `calls N mean M median D ns T`.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -59,8 +59,9 @@ static void report(struct oracle_result *result)
 	for (i = 0; i < count; i++)
 		sum += result->delta[i];
 	qsort(result->delta, count, sizeof(result->delta[0]), compare);
-	printf("calls %llu mean %.1f median %llu\n", result->count,
-	       count ? (double)sum / count : 0.0, count ? result->delta[count / 2] : 0);
+	printf("calls %llu mean %.1f median %llu ns %.0f\n", result->count,
+	       count ? (double)sum / count : 0.0, count ? result->delta[count / 2] : 0,
+	       count ? (double)result->ns / count : 0.0);
 }
 
 /* libbpf names it after the object. */
@@ -82,7 +83,8 @@ int main(int argc, char **argv)
 	struct bpf_object *object;
 	struct bpf_program *program;
 	int gate[2], fd, other, status;
-	__u64 none[6] = { 0 };
+	struct oracle_call none = { 0 };
+	__u64 yes = 1;
 	__u32 zero = 0;
 	pid_t child;
 	char byte;
@@ -105,7 +107,8 @@ int main(int argc, char **argv)
 		die("load");
 	set(object, "first", zero, &fd);
 	set(object, "second", zero, &other);
-	set(object, "threads", child, none);
+	set(object, "threads", child, &yes);
+	set(object, "calls", child, &none);
 	bpf_object__for_each_program (program, object) {
 		int leave = !strcmp(bpf_program__name(program), "oracle_leave");
 
