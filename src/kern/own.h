@@ -11,6 +11,7 @@ enum own_name {
 	OWN_TOTALS,
 	OWN_TARGET,
 	OWN_TRIGGER,
+	OWN_PRINTK,
 };
 
 struct own_image {

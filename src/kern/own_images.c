@@ -23,6 +23,7 @@
 EMBED(totals);
 EMBED(target);
 EMBED(trigger);
+EMBED(printk);
 
 static struct own_image image_between(const char *begin, const char *end)
 {
@@ -36,6 +37,8 @@ struct own_image own_image(enum own_name name)
 		return image_between(own_totals_begin, own_totals_end);
 	case OWN_TARGET:
 		return image_between(own_target_begin, own_target_end);
+	case OWN_PRINTK:
+		return image_between(own_printk_begin, own_printk_end);
 	default:
 		return image_between(own_trigger_begin, own_trigger_end);
 	}
