@@ -106,7 +106,7 @@ struct vm_fault {
 		uint32_t function, insn;
 	} trace[VM_TRACE_MAX];
 	bool write, read; /* what a fault signal's access was; neither: unknown */
-	bool torn;  /* foreign C functions between nested vm_call()s were left without returning */
+	bool torn; /* foreign C functions between nested vm_call()s were left without returning */
 };
 
 /*

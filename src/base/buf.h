@@ -13,7 +13,7 @@
 
 struct buf {
 	char *data;
-	size_t size;	 /* bytes used */
+	size_t size;     /* bytes used */
 	size_t capacity; /* bytes allocated */
 };
 

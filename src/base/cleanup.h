@@ -35,23 +35,23 @@ static inline void close_file(FILE **file)
 }
 
 /* Returns the value and leaves NULL (or -1) behind, so that the cleanup does nothing. */
-#define take_pointer(pointer)                                                                      \
-	({                                                                                         \
-		__typeof__(pointer) __taken = (pointer);                                           \
-		(pointer) = NULL;                                                                  \
-		__taken;                                                                           \
+#define take_pointer(pointer)                            \
+	({                                               \
+		__typeof__(pointer) __taken = (pointer); \
+		(pointer) = NULL;                        \
+		__taken;                                 \
 	})
-#define take_fd(fd)                                                                                \
-	({                                                                                         \
-		int __taken = (fd);                                                                \
-		(fd) = -1;                                                                         \
-		__taken;                                                                           \
+#define take_fd(fd)                 \
+	({                          \
+		int __taken = (fd); \
+		(fd) = -1;          \
+		__taken;            \
 	})
 
 /* Defines `NAME_cleanup(T *)`, which calls @release on the pointer; @release accepts NULL. */
-#define DEFINE_CLEANUP(type, release)                                                              \
-	static inline void release##_cleanup(type *pointer)                                        \
-	{                                                                                          \
-		release(*pointer);                                                                 \
-	}                                                                                          \
+#define DEFINE_CLEANUP(type, release)                       \
+	static inline void release##_cleanup(type *pointer) \
+	{                                                   \
+		release(*pointer);                          \
+	}                                                   \
 	struct __swallow_semicolon

@@ -30,16 +30,16 @@ static void log_line(const char *format, va_list args)
 		return; /* nobody is left to be told */
 }
 
-#define DEFINE_LOG(name, level)                                                                    \
-	void name(const char *format, ...)                                                         \
-	{                                                                                          \
-		va_list args;                                                                      \
-                                                                                                   \
-		if (log_level < (level))                                                           \
-			return;                                                                    \
-		va_start(args, format);                                                            \
-		log_line(format, args);                                                            \
-		va_end(args);                                                                      \
+#define DEFINE_LOG(name, level)            \
+	void name(const char *format, ...) \
+	{                                  \
+		va_list args;              \
+                                           \
+		if (log_level < (level))   \
+			return;            \
+		va_start(args, format);    \
+		log_line(format, args);    \
+		va_end(args);              \
 	}
 
 DEFINE_LOG(log_note, LOG_NOTE)

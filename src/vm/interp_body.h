@@ -11,70 +11,110 @@
 #define S r[op->src]
 #define K op->imm
 
-#define DISPATCH()                                                                                 \
-	do {                                                                                       \
-		if (COUNT())                                                                       \
-			goto out_of_budget;                                                        \
-		goto *atomic_load_explicit(&op->handler, memory_order_relaxed);                    \
+#define DISPATCH()                                                              \
+	do {                                                                    \
+		if (COUNT())                                                    \
+			goto out_of_budget;                                     \
+		goto *atomic_load_explicit(&op->handler, memory_order_relaxed); \
 	} while (0)
-#define NEXT()                                                                                     \
-	do {                                                                                       \
-		op++;                                                                              \
-		DISPATCH();                                                                        \
+#define NEXT()              \
+	do {                \
+		op++;       \
+		DISPATCH(); \
 	} while (0)
-#define JUMP()                                                                                     \
-	do {                                                                                       \
-		op = (const struct vm_op *)((const char *)op + op->off);                           \
-		DISPATCH();                                                                        \
+#define JUMP()                                                           \
+	do {                                                             \
+		op = (const struct vm_op *)((const char *)op + op->off); \
+		DISPATCH();                                              \
 	} while (0)
 
 /* The four shapes of an operation on `a` and `b`; 32-bit results are zero-extended. */
-#define ALU(id, expression64, expression32)                                                        \
-	op_##id##64_K : { const uint64_t a = D, b = K; D = (expression64); NEXT(); }               \
-	op_##id##64_X : { const uint64_t a = D, b = S; D = (expression64); NEXT(); }               \
-	op_##id##32_K : { const uint32_t a = D, b = K; D = (uint32_t)(expression32); NEXT(); }     \
-	op_##id##32_X : { const uint32_t a = D, b = S; D = (uint32_t)(expression32); NEXT(); }
+#define ALU(id, expression64, expression32)   \
+	op_##id##64_K:                        \
+	{                                     \
+		const uint64_t a = D, b = K;  \
+		D = (expression64);           \
+		NEXT();                       \
+	}                                     \
+	op_##id##64_X:                        \
+	{                                     \
+		const uint64_t a = D, b = S;  \
+		D = (expression64);           \
+		NEXT();                       \
+	}                                     \
+	op_##id##32_K:                        \
+	{                                     \
+		const uint32_t a = D, b = K;  \
+		D = (uint32_t)(expression32); \
+		NEXT();                       \
+	}                                     \
+	op_##id##32_X:                        \
+	{                                     \
+		const uint32_t a = D, b = S;  \
+		D = (uint32_t)(expression32); \
+		NEXT();                       \
+	}
 
-#define COMPARE(id, sign, operator)                                                                \
-	op_##id##64_K : if ((sign##int64_t)D operator(sign##int64_t) K) JUMP(); NEXT();            \
-	op_##id##64_X : if ((sign##int64_t)D operator(sign##int64_t) S) JUMP(); NEXT();            \
-	op_##id##32_K : if ((sign##int32_t)D operator(sign##int32_t) K) JUMP(); NEXT();            \
-	op_##id##32_X : if ((sign##int32_t)D operator(sign##int32_t) S) JUMP(); NEXT();
+#define COMPARE(id, sign, operator)                                             \
+	op_##id##64_K : if ((sign##int64_t)D operator(sign##int64_t) K) JUMP(); \
+	NEXT();                                                                 \
+	op_##id##64_X : if ((sign##int64_t)D operator(sign##int64_t) S) JUMP(); \
+	NEXT();                                                                 \
+	op_##id##32_K : if ((sign##int32_t)D operator(sign##int32_t) K) JUMP(); \
+	NEXT();                                                                 \
+	op_##id##32_X : if ((sign##int32_t)D operator(sign##int32_t) S) JUMP(); \
+	NEXT();
 
-#define ACCESS(id, type)                                                                           \
-	op_LDX##id : vm->pc = op; D = MEMORY(type, S + op->off); NEXT();                           \
-	op_STX##id : vm->pc = op; MEMORY(type, D + op->off) = S; NEXT();                           \
-	op_ST##id : vm->pc = op; MEMORY(type, D + op->off) = K; NEXT();
+#define ACCESS(id, type)               \
+	op_LDX##id : vm->pc = op;      \
+	D = MEMORY(type, S + op->off); \
+	NEXT();                        \
+	op_STX##id : vm->pc = op;      \
+	MEMORY(type, D + op->off) = S; \
+	NEXT();                        \
+	op_ST##id : vm->pc = op;       \
+	MEMORY(type, D + op->off) = K; \
+	NEXT();
 
 /* A pointer to the memory operand of an atomic. */
 #define CELL(type) ((type *)(uintptr_t)(D + op->off))
 
-#define ATOMIC(bits, type)                                                                         \
-	op_ADD_MEM##bits : vm->pc = op;                                                            \
-	__atomic_fetch_add(CELL(type), (type)S, __ATOMIC_RELAXED); NEXT();                         \
-	op_OR_MEM##bits : vm->pc = op;                                                             \
-	__atomic_fetch_or(CELL(type), (type)S, __ATOMIC_RELAXED); NEXT();                          \
-	op_AND_MEM##bits : vm->pc = op;                                                            \
-	__atomic_fetch_and(CELL(type), (type)S, __ATOMIC_RELAXED); NEXT();                         \
-	op_XOR_MEM##bits : vm->pc = op;                                                            \
-	__atomic_fetch_xor(CELL(type), (type)S, __ATOMIC_RELAXED); NEXT();                         \
-	op_FETCH_ADD##bits : vm->pc = op;                                                          \
-	S = __atomic_fetch_add(CELL(type), (type)S, __ATOMIC_SEQ_CST); NEXT();                     \
-	op_FETCH_OR##bits : vm->pc = op;                                                           \
-	S = __atomic_fetch_or(CELL(type), (type)S, __ATOMIC_SEQ_CST); NEXT();                      \
-	op_FETCH_AND##bits : vm->pc = op;                                                          \
-	S = __atomic_fetch_and(CELL(type), (type)S, __ATOMIC_SEQ_CST); NEXT();                     \
-	op_FETCH_XOR##bits : vm->pc = op;                                                          \
-	S = __atomic_fetch_xor(CELL(type), (type)S, __ATOMIC_SEQ_CST); NEXT();                     \
-	op_XCHG##bits : vm->pc = op;                                                               \
-	S = __atomic_exchange_n(CELL(type), (type)S, __ATOMIC_SEQ_CST); NEXT();                    \
-	op_CMPXCHG##bits : {                                                                       \
-		type expected = r[0];                                                              \
-		vm->pc = op;                                                                       \
-		__atomic_compare_exchange_n(CELL(type), &expected, (type)S, false,                 \
-					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
-		r[0] = expected;                                                                   \
-		NEXT();                                                                            \
+#define ATOMIC(bits, type)                                                         \
+	op_ADD_MEM##bits : vm->pc = op;                                            \
+	__atomic_fetch_add(CELL(type), (type)S, __ATOMIC_RELAXED);                 \
+	NEXT();                                                                    \
+	op_OR_MEM##bits : vm->pc = op;                                             \
+	__atomic_fetch_or(CELL(type), (type)S, __ATOMIC_RELAXED);                  \
+	NEXT();                                                                    \
+	op_AND_MEM##bits : vm->pc = op;                                            \
+	__atomic_fetch_and(CELL(type), (type)S, __ATOMIC_RELAXED);                 \
+	NEXT();                                                                    \
+	op_XOR_MEM##bits : vm->pc = op;                                            \
+	__atomic_fetch_xor(CELL(type), (type)S, __ATOMIC_RELAXED);                 \
+	NEXT();                                                                    \
+	op_FETCH_ADD##bits : vm->pc = op;                                          \
+	S = __atomic_fetch_add(CELL(type), (type)S, __ATOMIC_SEQ_CST);             \
+	NEXT();                                                                    \
+	op_FETCH_OR##bits : vm->pc = op;                                           \
+	S = __atomic_fetch_or(CELL(type), (type)S, __ATOMIC_SEQ_CST);              \
+	NEXT();                                                                    \
+	op_FETCH_AND##bits : vm->pc = op;                                          \
+	S = __atomic_fetch_and(CELL(type), (type)S, __ATOMIC_SEQ_CST);             \
+	NEXT();                                                                    \
+	op_FETCH_XOR##bits : vm->pc = op;                                          \
+	S = __atomic_fetch_xor(CELL(type), (type)S, __ATOMIC_SEQ_CST);             \
+	NEXT();                                                                    \
+	op_XCHG##bits : vm->pc = op;                                               \
+	S = __atomic_exchange_n(CELL(type), (type)S, __ATOMIC_SEQ_CST);            \
+	NEXT();                                                                    \
+	op_CMPXCHG##bits:                                                          \
+	{                                                                          \
+		type expected = r[0];                                              \
+		vm->pc = op;                                                       \
+		__atomic_compare_exchange_n(CELL(type), &expected, (type)S, false, \
+					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);   \
+		r[0] = expected;                                                   \
+		NEXT();                                                            \
 	}
 
 /* clang-format off */
