@@ -89,22 +89,7 @@ for script in adaptive cgtop dbmiss ipc spike; do
 		ok "$script: the copy here is the script as it stands"
 	fi
 done
-cat >"$work/base.c" <<'END'
-#include "usdt_note.h"
-__attribute__((noinline)) int get_row(int row) { __asm__ volatile("" : "+r"(row)); return row; }
-int main(void)
-{
-	for (int query = 0; query < 3; query++) {
-		USDT_PROBE("postgresql", "query__execute__start", 40 + query);
-		for (int row = 0; row < 10 * (query + 1); row++)
-			get_row(row);
-		USDT_PROBE("postgresql", "query__execute__done", 0);
-	}
-	get_row(0);
-	return 0;
-}
-END
-cc -O2 -Itests/unit/kern -o "$work/base" "$work/base.c" || exit 1
+cc -O2 -Itests/unit/kern -o "$work/base" tests/guest/programs/queries.c || exit 1
 dd=(dd if=/dev/zero of=/dev/null bs=1)
 for clang in clang-19 clang-14; do
 	export DUET_CLANG=$clang
