@@ -44,7 +44,9 @@ licensed() {
 static_analysis() {
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability \
 		--suppressions-list=scripts/cppcheck.suppressions --inline-suppr \
-		-Isrc -Iinclude -D__x86_64__ -D_GNU_SOURCE src
+		-Isrc -Iinclude -D__x86_64__ -D_GNU_SOURCE \
+		'-DLIBBPF_OPTS(type,name,...)=struct type name = { 0 }' '-DSEC(name)=' \
+		-isrc/kern/bpf src
 }
 
 scripts_parse() {

@@ -218,6 +218,7 @@ static int calibrate_target(struct calibration *calibration, size_t first, struc
 	struct kern_program *pair[8];
 	const char *target = kern_program_target(kern_program_at(session->kern, first));
 	size_t count = 0, i;
+	uint32_t zero = 0;
 	int code;
 
 	for (i = first; i < kern_program_count(session->kern) && count < 8; i++) {
@@ -235,7 +236,7 @@ static int calibrate_target(struct calibration *calibration, size_t first, struc
 	note_overheads(calibration, target);
 	/* A clean page for the next pair. */
 	memset(calibration->bss_data, 0, calibration->bss_size);
-	return kern_map_update(calibration->bss, &(uint32_t){ 0 }, calibration->bss_data, 0);
+	return kern_map_update(calibration->bss, &zero, calibration->bss_data, 0);
 }
 
 static int calibrate_pairs(struct calibration *calibration, struct err *err)

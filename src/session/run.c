@@ -341,8 +341,11 @@ int session_finish(struct session *session)
 		if (session->printk)
 			kern_printk_consume(session->printk);
 		/* After a fault no hook runs but user/exit: it would meet the same state again. */
-		if (!session->failure.code)
+		if (!session->failure.code) {
 			session_drain_rings(session);
+			/* CMD's own end may have stopped the loop before its record was served. */
+			kern_target_consume(session->kern);
+		}
 		tell_failures(session);
 	}
 	session_disable_counters(session);

@@ -351,13 +351,12 @@ static int set_indices(const struct session *session, struct kern_map *map,
 		       const struct map_setting *setting, bool apply, struct err *err)
 {
 	struct kern_map_info info;
-	const char *at = setting->indices, *end = at + setting->indices_size;
+	const char *at = setting->indices, *end;
 	uint64_t first, last;
 	int code;
 
 	kern_map_get_info(map, &info);
 	if (!at || !strncmp(at, "all]", 4)) {
-		at = end = "";
 		for (first = 0, last = info.max_entries; first < last; first++) {
 			code = set_index(session, map, first, setting->value, apply, err);
 			if (code)
@@ -365,6 +364,7 @@ static int set_indices(const struct session *session, struct kern_map *map,
 		}
 		return 0;
 	}
+	end = at + setting->indices_size;
 	while (at < end) {
 		char *next;
 
