@@ -76,6 +76,8 @@ struct section_kind {
 };
 /* The row of the section text, and what stands behind the '/' or ':' (NULL: bare). */
 const struct section_kind *section_parse(const char *section, const char **target);
+/* Kinds that are spelled like that of @section, for a message; "" when none is. */
+void section_nearest(const char *section, char *near, size_t size);
 
 /* ---- objects ----------------------------------------------------------------- */
 struct kern_link {
@@ -183,6 +185,8 @@ int binary_resolve(const char *name, char *path, size_t size, struct err *err);
 /* Why kernel function @function could not be probed; @code is what the kernel said. */
 int explain_function(const char *function, int code, bool fentry, struct err *err);
 int explain_permission(int code, struct err *err);
+/* False: the kernel will refuse every program for want of rights. */
+bool may_load(void);
 
 /* ---- elf_names.c: names in a binary, for the nearest ------------------------------ */
 typedef void (*elfnames_fn)(void *context, const char *provider, const char *name);

@@ -200,16 +200,39 @@ int kern_program_check(struct kern_program *program, struct err *err)
 		       program->section, why.text);
 }
 
+/* libbpf's table has kinds that ours has not: it is asked. */
+static int check_kind(const struct kern_program *program, struct err *err)
+{
+	char near[256];
+
+	if (bpf_program__type(program->program) != BPF_PROG_TYPE_UNSPEC ||
+	    bpf_program__expected_attach_type(program->program))
+		return 0;
+	err_set(err, -EINVAL, "program %s: SEC(\"%s\"): there is no such kind of program",
+		kern_program_name(program), program->section);
+	section_nearest(program->section, near, sizeof(near));
+	return near[0] ? err_hint(err, -EINVAL, "did you mean %s?", near) : -EINVAL;
+}
+
 static int check_targets(struct kern *kern, bool every, struct err *err)
 {
 	size_t i;
 
+	/* Before what only root may read looks as if it were not there. */
+	if (kern->nprograms && !may_load())
+		return err_set(err, -EPERM,
+			       "%s: not permitted: run as root, or with the capabilities bpf, "
+			       "perfmon and dac_read_search",
+			       kern->name);
 	for (i = 0; i < kern->nprograms; i++) {
 		struct kern_program *program = &kern->programs[i];
 		int code;
 
 		if (program->state != KERN_PROGRAM_PLANNED)
 			continue;
+		code = check_kind(program, err);
+		if (code)
+			return code;
 		/* Reading 120,000 kernel symbols takes longer than the rest of the start: attaching
 		 * tells soon enough. */
 		if (!every && !program->optional && program->kind->check == check_kprobe)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kern/internal.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/nearest.h"
 
 /* Kinds of programs that we know: a row for each spelling. The first that fits is taken. */
 static const struct section_kind kinds[] = {
@@ -46,6 +49,19 @@ static const struct section_kind kinds[] = {
 
 static const struct section_kind other = { "", KIND_OTHER, BPF_PROG_TYPE_UNSPEC, false,
 					   attach_auto };
+
+void section_nearest(const char *section, char *near, size_t size)
+{
+	struct nearest nearest;
+	char kind[64];
+	size_t i;
+
+	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(section, "/:"), section);
+	nearest_init(&nearest, kind);
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		nearest_offer(&nearest, kinds[i].prefix);
+	nearest_text(&nearest, near, size);
+}
 
 const struct section_kind *section_parse(const char *section, const char **target)
 {

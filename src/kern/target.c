@@ -7,8 +7,10 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/nearest.h"
@@ -38,6 +40,18 @@ static bool lockdown_mode(char *mode, size_t size)
 		return false;
 	snprintf(mode, size, "%.*s", (int)strcspn(from + 1, "]"), from + 1);
 	return true;
+}
+
+bool may_load(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[2] = { 0 };
+	uint64_t effective, needed = 1ULL << CAP_BPF | 1ULL << CAP_PERFMON;
+
+	if (!geteuid() || syscall(SYS_capget, &header, sets))
+		return true; /* the kernel decides */
+	effective = sets[0].effective | (uint64_t)sets[1].effective << 32;
+	return (effective & needed) == needed || (effective & 1ULL << CAP_SYS_ADMIN);
 }
 
 int explain_permission(int code, struct err *err)

@@ -121,6 +121,8 @@ void session_calibrate_switches(struct session *session);
 /* ---- ops.c ---- */
 extern const struct hook_ops session_ops;
 /* ---- rings.c ---- */
+/* Before load: every user/event/MAP has its map. */
+int session_check_rings(struct session *session, struct err *err);
 int session_open_rings(struct session *session, struct err *err);
 void session_drain_rings(struct session *session);
 void session_close_rings(struct session *session);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/nearest.h"
 
 static bool ring_matches(const struct hook_program *program, const void *map)
 {
@@ -62,15 +63,46 @@ static int ring_ready(void *context, int fd, uint32_t events)
 	return count < 0 && count != -ECANCELED && count != -EINTR && count != -EAGAIN ? count : 0;
 }
 
+int session_check_rings(struct session *session, struct err *err)
+{
+	size_t i, k;
+
+	for (i = 0; i < hook_program_count(session->half); i++) {
+		const struct hook_program *program = hook_program_at(session->half, i);
+		struct kern_map_info info;
+		struct nearest nearest;
+		struct kern_map *map;
+		char near[256];
+
+		if (program->kind != HOOK_EVENT)
+			continue;
+		map = kern_map_find(session->kern, program->parameter);
+		if (map) {
+			kern_map_get_info(map, &info);
+			if (info.type == BPF_MAP_TYPE_RINGBUF ||
+			    info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
+				continue;
+			return err_set(err, -EINVAL,
+				       "SEC(\"%s\"): map %s is neither a RING() nor EVENTS()",
+				       program->section, program->parameter);
+		}
+		err_set(err, -ENOENT, "SEC(\"%s\"): the script has no map `%s`", program->section,
+			program->parameter);
+		nearest_init(&nearest, program->parameter);
+		for (k = 0; k < kern_map_count(session->kern); k++)
+			nearest_offer(&nearest, kern_map_name(kern_map_at(session->kern, k)));
+		nearest_text(&nearest, near, sizeof(near));
+		return near[0] ? err_hint(err, -ENOENT, "did you mean %s?", near) : -ENOENT;
+	}
+	return 0;
+}
+
 static int open_ring(struct session *session, const char *name, struct err *err)
 {
 	struct kern_map *map = kern_map_find(session->kern, name);
 	struct session_ring *ring;
 	int code;
 
-	if (!map)
-		return err_set(err, -ENOENT, "SEC(\"user/event/%s\"): the script has no map `%s`",
-			       name, name);
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return err_nomem(err);
@@ -216,17 +248,18 @@ int session_print_iterators(struct session *session, struct err *err)
 
 	for (i = 0; i < kern_program_count(session->kern); i++) {
 		struct kern_program *program = kern_program_at(session->kern, i);
+		const char *section = kern_program_section(program);
 		CLEANUP(close_fd) int fd = -1;
 		int code;
 
-		if (strncmp(kern_program_section(program), "iter/", 5) ||
+		if ((strncmp(section, "iter/", 5) && strncmp(section, "iter.s/", 7)) ||
 		    kern_program_state(program) != KERN_PROGRAM_ATTACHED)
 			continue;
 		fd = kern_program_iter_fd(program);
 		code = fd < 0 ? fd : print_iterator(session, fd);
 		if (code)
 			return err_set(err, code, "%s: SEC(\"%s\"): %s", kern_program_name(program),
-				       kern_program_section(program), strerror(-code));
+				       section, strerror(-code));
 	}
 	return 0;
 }

@@ -232,6 +232,14 @@ int session_hand_over_data(struct session *session, struct kern *kern, struct er
 	return 0;
 }
 
+/* For programs and maps, ours too; the counters' own share comes when they are opened. */
+static int raise_file_limit(struct session *session, struct err *err)
+{
+	return pmu_raise_file_limit(kern_map_count(session->kern) +
+					    kern_program_count(session->kern) + 64,
+				    NULL, err);
+}
+
 static int load(struct session *session, struct err *err)
 {
 	int code;
@@ -316,6 +324,7 @@ static int (*const stages_open[])(struct session *session, struct err *err) = {
 	open_kernel_half,
 	open_user_half,
 	session_take_script_signals,
+	session_check_rings,
 	session_setup_target,
 	session_apply_sets,
 	session_apply_arguments,
@@ -324,6 +333,7 @@ static int (*const stages_open[])(struct session *session, struct err *err) = {
 	session_substitute_targets,
 	session_check_maps,
 	number_pmus,
+	raise_file_limit,
 	session_calibrate,
 	load,
 };

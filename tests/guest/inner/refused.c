@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+// A kernel half that the verifier refuses.
+#include <duet.h>
+
+HASH(counts, 16, u32, u64);
+
+SEC("kprobe/do_nanosleep") int unchecked(void *ctx)
+{
+	u32 key = 1;
+	u64 *count = bpf_map_lookup_elem(&counts, &key);
+
+	*count += 1; /* refused here */
+	return 0;
+}
+
+SEC("user/exit") int report(void)
+{
+	return print_map(&counts, "");
+}
