@@ -188,7 +188,7 @@ int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn los
 
 	if (!ring)
 		return err_nomem(err);
-	LISTEN(&map->kern->messages);
+	LISTEN(map->kern ? &map->kern->messages : NULL);
 	ring->record = record;
 	ring->lost = lost;
 	ring->context = context;
