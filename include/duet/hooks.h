@@ -13,9 +13,10 @@
  *   user/signal/USR1 ...	the signal arrives			const struct duet_signal *
  *   user/exit			every way out				const struct duet_exit *
  *
- * Every hook may also take (void). Returns: 0: go on; negative: an error, which is told and ends the
- * run (user/exit still runs, except after user/open); positive: skip the further programs of the
- * hook. Several programs may share a hook; they run in file order, one at a time.
+ * Every hook may also take (void). Returns: 0: go on; negative: an error, which is told (from
+ * user/open and user/init it ends duet with status 1, nothing attached; from user/exit the status
+ * is 1 too; elsewhere the run goes on); positive: skip the further programs of the hook. Several
+ * programs may share a hook; they run in file order, one at a time.
  */
 #pragma once
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 
 #define SNAPSHOT_BYTES ((size_t)256 << 20) /* address space; touched as used */
 
@@ -103,7 +104,8 @@ static int open_programs(struct hook_half *half, struct err *err)
 
 	half->programs = calloc(user->nhooks + 1, sizeof(*half->programs));
 	half->program_function = calloc(user->nhooks + 1, sizeof(*half->program_function));
-	if (!half->programs || !half->program_function)
+	half->told_error = calloc(user->nhooks + 1, sizeof(*half->told_error));
+	if (!half->programs || !half->program_function || !half->told_error)
 		return err_nomem(err);
 	for (i = 0; i < user->nhooks; i++) {
 		const struct user_hook *hook = &user->hooks[i];
@@ -179,6 +181,7 @@ void hook_half_close(struct hook_half *half)
 	free(half->maps);
 	free(half->programs);
 	free(half->program_function);
+	free(half->told_error);
 	free(half->natives);
 	free(half->functions);
 	free(half->code);
@@ -327,6 +330,32 @@ int hook_call(struct hook_half *half, size_t index, const void *argument, uint64
 	return 0;
 }
 
+/*
+ * An error that the script itself noticed. Before the run it stops everything, at the end it is a
+ * report that is missing; in between it is told, once for each program, and the run goes on.
+ */
+static int returned_error(struct hook_half *half, size_t index, int64_t result, struct err *err)
+{
+	const struct hook_program *program = &half->programs[index];
+	bool final = program->kind == HOOK_OPEN || program->kind == HOOK_INIT ||
+		     program->kind == HOOK_EXIT;
+	struct err text;
+
+	if (!final && half->told_error[index])
+		return 0;
+	err_set(&text, result < -4095 ? -EINVAL : (int)result, "%s: %s returned %lld%s%s",
+		program->name, program->section, (long long)result, result >= -133 ? ": " : "",
+		result >= -133 ? strerror(-result) : "");
+	if (final) {
+		if (err)
+			*err = text;
+		return text.code;
+	}
+	half->told_error[index] = true;
+	log_note("%s (told once; the run goes on)", text.text);
+	return 0;
+}
+
 int hook_run(struct hook_half *half, enum hook_kind kind,
 	     bool (*match)(const struct hook_program *program, const void *context),
 	     const void *context, const void *argument, uint64_t size, struct err *err)
@@ -343,11 +372,12 @@ int hook_run(struct hook_half *half, enum hook_kind kind,
 		code = hook_call(half, i, argument, size, &result, err);
 		if (code)
 			return code;
-		if (result < 0)
-			return err_set(err, result < -4095 ? -EINVAL : (int)result,
-				       "%s: %s returned %lld%s%s", program->name, program->section,
-				       (long long)result, result >= -133 ? ": " : "",
-				       result >= -133 ? strerror(-result) : "");
+		if (result < 0) {
+			code = returned_error(half, i, result, err);
+			if (code)
+				return code;
+			continue;
+		}
 		if (result)
 			break;
 	}

@@ -44,6 +44,7 @@ struct hook_half {
 	struct hook_map *maps;
 	struct hook_program *programs;
 	uint32_t *program_function;
+	bool *told_error; /* per program: a negative return was told */
 	size_t nprograms;
 	struct vm_native *natives;
 	size_t nnatives, natives_capacity;

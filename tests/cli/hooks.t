@@ -204,7 +204,7 @@ t "lost: failed reservations arrive in user/lost" 0 'out~^same 1, some 1, got 1,
 	"$duet" run "$work/lost.c" -- dd if=/dev/zero of=/dev/null bs=1 count=1000 status=none
 
 # ---- results --------------------------------------------------------------------------------------------
-for hook in open init start exit; do
+for hook in open init exit; do
 	script "negative-$hook" <<END
 SEC("user/$hook") int fails(void) { return -EBUSY; }
 SEC("user/$hook") int behind(void) { puts("behind"); return 0; }
@@ -214,6 +214,16 @@ END
 		"err~fails: user/$hook returned -16: Device or resource busy" -- \
 		"$duet" run "$work/negative-$hook.c" -- true
 done
+script negative-running <<'END'
+SEC("user/start") int fails(void) { return -EBUSY; }
+SEC("user/start") int behind(void) { puts("behind"); return 0; }
+SEC("user/interval/10ms") int ticks(const struct duet_tick *t) { return t->n < 5 ? -EAGAIN : duet_stop(4); }
+SEC("user/exit") int report(void) { puts("report"); return 0; }
+END
+t "a negative return elsewhere: told once, the run goes on" 4 'out~^behind$' 'out~^report$' \
+	'err~fails: user/start returned -16: Device or resource busy' \
+	'err~ticks: user/interval/10ms returned -11' -- \
+	"$duet" run "$work/negative-running.c"
 t "nothing was attached or started after user/init failed" 1 'out!ran' -- \
 	"$duet" run "$work/negative-init.c" -- echo ran
 
