@@ -203,14 +203,14 @@ static int start_script_totals(struct session *session, struct err *err)
 	return code;
 }
 
-int session_enable_counters(struct session *session, struct err *err)
+/* Leaders last: a group begins to count when its leader does. */
+static int enable_pmus(struct session *session, struct err *err)
 {
 	size_t i;
-	int code;
 
-	/* Leaders last: a group begins to count when its leader does. */
 	for (i = session->npmus; i-- > 0;) {
 		struct session_pmu *pmu = &session->pmus[i];
+		int code;
 
 		if (pmu_counter_state(pmu->counter) != PMU_OPEN)
 			continue;
@@ -219,6 +219,24 @@ int session_enable_counters(struct session *session, struct err *err)
 			return err_set(err, code, "%s: %s: cannot be enabled: %s", pmu->name,
 				       pmu->event, strerror(-code));
 	}
+	return 0;
+}
+
+/*
+ * Before attach. Calls find counters that run, whenever they are entered. Without calls the
+ * counters only show a base to subtract from, and stand still until everything is attached: what
+ * attaching takes is not measured.
+ */
+int session_enable_counters(struct session *session, struct err *err)
+{
+	size_t i;
+	int code;
+
+	code = enable_pmus(session, err);
+	if (code)
+		return code;
+	if (!kern_totals_needed(session->kern))
+		session_disable_counters(session);
 	for (i = 0; i < session->npmus; i++) {
 		if (pmu_counter_state(session->pmus[i].counter) != PMU_OPEN)
 			continue;
@@ -230,6 +248,12 @@ int session_enable_counters(struct session *session, struct err *err)
 	for (i = 0; i < session->nsamplers; i++)
 		pmu_enable(session->samplers[i].counter);
 	return start_script_totals(session, err);
+}
+
+/* After attach. */
+int session_resume_counters(struct session *session, struct err *err)
+{
+	return kern_totals_needed(session->kern) ? 0 : enable_pmus(session, err);
 }
 
 void session_disable_counters(struct session *session)

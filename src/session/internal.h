@@ -113,6 +113,7 @@ int session_fill_map(struct session *session, struct kern *kern, const char *map
 int session_start_totals(struct session *session, struct kern *kern,
 			 struct pmu_counter *const *counters, struct err *err);
 int session_enable_counters(struct session *session, struct err *err);
+int session_resume_counters(struct session *session, struct err *err);
 void session_disable_counters(struct session *session);
 void session_close_counters(struct session *session);
 /* ---- calibrate.c ---- */

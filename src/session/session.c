@@ -347,6 +347,7 @@ static int (*const stages_run[])(struct session *session, struct err *err) = {
 	session_open_rings,
 	session_open_printk,
 	attach,
+	session_resume_counters,
 	release,
 	session_loop,
 };

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""TAP: counters per process: examples/ipc.c against workloads of known size and perf stat.
+
+    tests/guest/cases/counters.t [ARCH KERNEL]...
+"""
+import csv
+import io
+import json
+import os
+import random
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+import guest
+import tap
+
+t = tap.Tap()
+SIZES = {"a": 20, "b": 40, "c": 60}
+sizes = {name: int(m * 1e6 * random.uniform(0.9, 1.1)) // 20 * 20 for name, m in SIZES.items()}
+TREE = random.randrange(1_000_000, 3_000_000, 20)
+
+
+def within(percent, value, wanted):
+    return abs(value - wanted) <= wanted * percent / 100
+
+
+def rows(part):
+    """The rows of the first table in JSON Lines."""
+    for line in part.out.splitlines():
+        if line.startswith('{"type":"table"'):
+            return json.loads(line)["rows"]
+    return []
+
+
+def sums(part, member="insns"):
+    """Of each process, whatever names it had: what it counted."""
+    found = {}
+    for row in rows(part):
+        value = row[member]["value"] if isinstance(row[member], dict) else row[member]
+        found[row["pid"]] = found.get(row["pid"], 0) + (value or 0)
+    return found
+
+
+def of_name(part, comm, member="insns"):
+    """The processes that were once called so, in the order of their ids."""
+    pids = sorted({row["pid"] for row in rows(part) if row["comm"] == comm})
+    return [sums(part, member)[pid] for pid in pids]
+
+
+def perf_stat(part, event):
+    """What `perf stat -x,` counted, and for how many ns."""
+    match = re.search(rf"^([\d.]+),[^,]*,{event},(\d+),", part.out + part.err, re.M)
+    return (float(match.group(1)), int(match.group(2))) if match else (-1, -1)
+
+
+ARM64 = """
+EVENTS='-e insns=instructions:u -e cycles=cycles:u'
+WORKLOAD={root}/build-arm64/workload
+both() {{ # perf counts what duet counts, in the same run
+	$DUET run -j $IPC $EVENTS -- perf stat -x, -o /tmp/perf -e instructions:u -- "$@"
+	local status=$?
+	cat /tmp/perf >&2
+	return $status
+}}
+part sizes both $WORKLOAD a={a} b={b} c={c}
+part tree both $P/tree_workload {tree}
+$P/tree_workload spin &
+spinner=$!
+measure() {{
+	$DUET run -j $IPC $EVENTS "$@"
+}}
+part pid measure -p $spinner -d 3
+part perf perf stat -x, -e instructions:u -p $spinner -- sleep 3
+part thread measure -t $spinner -d 1
+part other measure -t $$ -d 1
+part all measure -a -d 1
+kill $spinner
+""".format(root=tap.ROOT, tree=TREE, **sizes)
+
+
+def check_arm64(g):
+    part = g["sizes"]
+    for name, size in sizes.items():
+        found = of_name(part, name)
+        g.ok(len(found) == 1 and within(0.1, found[0], size),
+             f"{size} user instructions: {found}", part)
+    ours = sum(row["insns"]["value"] for row in rows(part)
+               if row["comm"] in (*sizes, "workload"))
+    perf = perf_stat(part, "instructions:u")[0]
+    g.ok(part.status == 0 and within(0.5, ours, perf), f"perf stat agrees: {ours} and {perf:.0f}",
+         part)
+    part = g["tree"]
+    found = sorted(of_name(part, "tree_workload"), reverse=True)
+    # Two threads, a child with two, a grandchild with one: each spins as much. Nothing but start-up,
+    # forks and threads comes on top: 40,000 instructions at the most.
+    g.ok(len(found) == 3 and all(0 <= value - TREE * share < 40000 for value, share in
+                                 zip(found, (2, 2, 1))),
+         f"later threads and children of {TREE}: {found}", part)
+    # A rate per time that it ran, since no two programs begin and end at the same moment.
+    part = g["pid"]
+    table = rows(part)
+    perf, ns = perf_stat(g["perf"], "instructions:u")
+    good = len(table) == 1 and ns > 0
+    ours = table[0]["insns"]["value"] / table[0]["insns"]["enabled_ns"] if good else 0
+    g.ok(good and within(1, ours, perf / ns),
+         f"-p: {ours:.5f} instructions per ns, perf stat {perf / ns:.5f}", part, g["perf"])
+    g.ok(good and 2.8e9 < table[0]["insns"]["enabled_ns"] < 3.3e9, "-d 3 are three seconds", part)
+    part = g["thread"]
+    g.ok(len(rows(part)) == 1 and rows(part)[0]["comm"] == "tree_workload" and
+         rows(part)[0]["insns"]["value"] > 3e8, "-t", part)
+    g.ok("tree_workload" not in {row["comm"] for row in rows(g["other"])} and
+         g["other"].status == 0, "-t of another thread does not show it", g["other"])
+    g.ok({"tree_workload", "duet"} <= {row["comm"] for row in rows(g["all"])}, "-a shows all",
+         g["all"])
+
+
+X86 = """
+tree() {{
+	$DUET run $1 $IPC -- perf stat -x, -o /tmp/perf -e context-switches -- $P/tree_workload {tree}
+	local status=$?
+	cat /tmp/perf >&2
+	return $status
+}}
+part text tree
+part json tree -j
+part csv tree --csv
+# Alone on CPU 1. (As a real-time thread it would keep the kernel's own from there, for ever.)
+nice -n -20 $P/tree_workload spin 1 &
+spinner=$!
+clocks() {{
+	taskset -c 0 $DUET run -j $IPC -e insns=cpu-clock -e cycles=task-clock "$@"
+}}
+part pid clocks -p $spinner -d 3
+for i in 1 2 3 4 5; do part short$i clocks -p $spinner -d 50ms; done
+part perf taskset -c 0 perf stat -x, -e cpu-clock -p $spinner -- sleep 3
+part cpu0 clocks -C 0 -d 1
+part cpu1 clocks -C 1 -d 1
+kill -9 $spinner
+""".format(tree=TREE)
+
+
+def check_x86(g):
+    part = g["text"]
+    lines = re.findall(r"^ *\d+ +tree_workload +not supported +not supported +(\d+) +not", part.out,
+                       re.M)
+    g.ok(part.status == 0 and len(lines) == 3, "no PMU: not supported, as text", part)
+    part = g["json"]
+    mine = [row for row in rows(part) if row["comm"] == "tree_workload"]
+    g.ok(part.status == 0 and len(mine) == 3 and
+         all(row[m]["value"] is None and row[m]["status"] == "not supported"
+             for row in mine for m in ("insns", "cycles")), "as JSON", part)
+    found = sum(row["switches"] for row in mine)
+    perf = perf_stat(part, "context-switches")[0]
+    # perf's events are gone before the last switch of each of the five threads.
+    g.ok(0 < perf <= found <= perf + 8, f"{found} switches, perf stat {perf:.0f} and the last ones",
+         part)
+    part = g["csv"]
+    head = re.search(r"^pid,comm,.*", part.out, re.M)
+    table = list(csv.DictReader(io.StringIO(part.out[head.start():]))) if head else []
+    mine = [row for row in table if row["comm"] == "tree_workload"]
+    g.ok(part.status == 0 and len(mine) == 3 and
+         all(row["insns"] == "" and row["insns.status"] == "not supported" and
+             int(row["switches"]) > 0 for row in mine), "as CSV", part)
+    part = g["pid"]
+    table = rows(part)
+    perf, ns = perf_stat(g["perf"], "cpu-clock")
+    good = len(table) == 1 and ns > 0
+    g.ok(good and within(1, table[0]["insns"]["value"] / table[0]["insns"]["enabled_ns"],
+                         perf * 1e6 / ns) and table[0]["insns"]["value"] > 2.9e9,
+         "-p of a spinner", part, g["perf"])
+    # It is seldom switched out in so short a time: what counts is the last slice.
+    short = [sums(g[f"short{i}"], "insns") for i in range(1, 6)]
+    g.ok(all(len(run) == 1 and min(run.values()) > 42e6 for run in short),
+         f"the slice that runs at the end is flushed: {[list(run.values()) for run in short]}")
+    g.ok("tree_workload" not in {row["comm"] for row in rows(g["cpu0"])} and rows(g["cpu0"]),
+         "-C 0 does not show what runs on CPU 1", g["cpu0"])
+    g.ok("tree_workload" in {row["comm"] for row in rows(g["cpu1"])} and
+         "duet" not in {row["comm"] for row in rows(g["cpu1"])}, "-C 1 does", g["cpu1"])
+
+
+work = tap.work_folder("counters")
+guests = sys.argv[1:] or "x86_64 6.1 x86_64 6.12 arm64 6.1 arm64 6.12".split()
+while guests:
+    g = guest.Guest(t, guests.pop(0), guests.pop(0), work)
+    g.run(f"IPC={g.object('examples/ipc.c')}\n" + (ARM64 if g.arch == "arm64" else X86))
+    check_arm64(g) if g.arch == "arm64" else check_x86(g)
+t.done()
