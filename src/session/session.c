@@ -235,9 +235,9 @@ int session_hand_over_data(struct session *session, struct kern *kern, struct er
 /* For programs and maps, ours too; the counters' own share comes when they are opened. */
 static int raise_file_limit(struct session *session, struct err *err)
 {
-	return pmu_raise_file_limit(kern_map_count(session->kern) +
-					    kern_program_count(session->kern) + 64,
-				    NULL, err);
+	size_t needed = kern_map_count(session->kern) + kern_program_count(session->kern) + 64;
+
+	return pmu_raise_file_limit(needed, NULL, err);
 }
 
 static int load(struct session *session, struct err *err)
@@ -314,6 +314,7 @@ static int release(struct session *session, struct err *err)
 }
 
 /* In this order. Those before `load` need nothing of the kernel. */
+/* clang-format off */
 static int (*const stages_open[])(struct session *session, struct err *err) = {
 	session_take_signals,
 	open_object,
@@ -337,6 +338,7 @@ static int (*const stages_open[])(struct session *session, struct err *err) = {
 	session_calibrate,
 	load,
 };
+/* clang-format on */
 static int (*const stages_run[])(struct session *session, struct err *err) = {
 	session_open_counters,
 	session_apply_map_values,
