@@ -53,6 +53,7 @@ SEC("user/start") int start(void)
 
 SEC("user/exit") int report(const struct duet_exit *e)
 {
-	printf("sleeps %llu returns %llu steps %llu results %llu\n", sleeps, returns, steps, results);
+	printf("sleeps %llu returns %llu steps %llu results %llu\n", sleeps, returns, steps,
+	       results);
 	return FAULT == 2 ? read_at((const u64 *)0x10) : 0;
 }
