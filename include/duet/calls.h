@@ -190,8 +190,13 @@ static __always_inline long __duet_call_delta(struct duet_task_totals *totals, v
 	error = __duet_total(totals, pmu, slot, &now);
 	if (error)
 		return error;
-	if (now.running == entry->running)
-		return -ENODATA;
+	if (now.running == entry->running) {
+		if (now.count == entry->count || now.enabled != entry->enabled)
+			return -ENODATA;
+		/* The kernel's clock stood still (an unstable TSC), and the counter did not. */
+		now.enabled++;
+		now.running++;
+	}
 	pmu_sub(delta, &now, entry);
 	delta->count -= overhead[slot];
 	return 0;

@@ -59,15 +59,18 @@ part late late
 
 
 def check_common(g):
+    # Where the TSC is unstable the clock may stand still for a tick, and with it a counter of 0.
+    values = {"without_value": 0} if g.arch == "arm64" else {}
     check_stats(g, g["sleepers"], "64 threads sleep in the function: none missed",
                 entered=THREADS * (ROUNDS + 1), returned=THREADS * ROUNDS, in_flight=THREADS,
-                without_entry=0, without_value=0, too_deep=0)
+                without_entry=0, too_deep=0, **values)
     # Its first call was entered before: no return of it is seen, or one without entry.
     part = g["late"]
     found = stats(part)
     g.ok(part.status == 0 and found.get("entered") == ROUNDS and
          found.get("returned") == ROUNDS and found.get("in flight") == 0 and
-         found.get("without entry", 9) <= 1 and found.get("without value") == 0,
+         found.get("without entry", 9) <= 1 and
+         (not values or found.get("without value") == 0),
          "a function that was entered before", part)
 
 
@@ -160,7 +163,7 @@ def check_x86(g):
     g.ok(re.search(rf"\[4, 8\) +{CALLS:,} \|", part.out) and part.status == 0,
          "5 page faults inside each of 2000 reads", part)
     check_stats(g, g["getppid"], "every call is counted", entered=CALLS, returned=CALLS,
-                in_flight=0, without_entry=0, without_value=0)
+                in_flight=0, without_entry=0)
     g.ok(number(r"insns: mean (-?[\d.]+)", g["getppid"]) == 0, "and has no page fault",
          g["getppid"])
     part = g["nested"]
