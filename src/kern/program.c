@@ -318,6 +318,6 @@ int kern_statistics_open(struct err *err)
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
 	return fd < 0 ? err_set(err, fd, "run-time statistics of BPF programs: %s",
-				kern_errno_text(-fd)) :
-			fd;
+				kern_errno_text(-fd))
+		      : fd;
 }
