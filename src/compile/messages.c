@@ -464,6 +464,17 @@ static bool apply(const struct diagnostic *diagnostic, const struct compile_comp
 	return false;
 }
 
+/* The back end leaves out what a path shares with the working folder: "a/x.c" of "/tmp/a/x.c". */
+static const char *as_given(const char *file, const char *script)
+{
+	size_t length = strlen(file), whole = strlen(script);
+
+	if (file[0] != '/' && whole > length && script[whole - length - 1] == '/' &&
+	    !strcmp(script + whole - length, file))
+		return script;
+	return file;
+}
+
 bool message_from_clang(const char *output, const char *script, int status,
 			const struct compile_compiler *compiler, const char *headers, char *text,
 			size_t size)
@@ -492,7 +503,7 @@ bool message_from_clang(const char *output, const char *script, int status,
 	file = diagnostic.include_line ? diagnostic.include : diagnostic.file;
 	number = diagnostic.include_line ? diagnostic.include_line : diagnostic.line;
 	if (file[0])
-		snprintf(text, size, "%s:%u: %s", file, number, what);
+		snprintf(text, size, "%s:%u: %s", as_given(file, script), number, what);
 	else
 		snprintf(text, size, "%s: %s", script, what);
 	return true;
