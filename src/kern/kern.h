@@ -114,8 +114,6 @@ int kern_program_fd(const struct kern_program *program);
 struct kern_program_info {
 	uint64_t run_ns, run_count, recursion_misses;
 };
-/* The run-time statistics are on while the returned fd is open (the caller closes it). */
-int kern_statistics_open(struct err *err);
 int kern_program_get_info(const struct kern_program *program, struct kern_program_info *ret);
 /* run_ns and run_count count from now on, until kern_close(). */
 int kern_enable_statistics(struct kern *kern, struct err *err);

@@ -312,12 +312,3 @@ int kern_program_get_info(const struct kern_program *program, struct kern_progra
 					   .recursion_misses = info.recursion_misses };
 	return 0;
 }
-
-int kern_statistics_open(struct err *err)
-{
-	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-
-	return fd < 0 ? err_set(err, fd, "run-time statistics of BPF programs: %s",
-				kern_errno_text(-fd))
-		      : fd;
-}

@@ -81,7 +81,6 @@ struct session {
 	struct duet_exit exit;
 	struct err failure; /* first failure of a hook or of ours while running */
 	struct duet_cost cost_last;
-	int statistics; /* fd that keeps the kernel's run-time statistics on; 0: not asked for */
 };
 
 /* ---- setup.c: notes, PMUs, arguments ---- */

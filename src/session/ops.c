@@ -161,13 +161,9 @@ static int op_cost(void *run, uint64_t values[4])
 
 	memset(values, 0, sizeof(delta));
 	/* Statistics cost a little: they are on from the first question on. */
-	if (!session->statistics)
-		session->statistics = kern_statistics_open(&err);
-	if (session->statistics < 0 || !session->kern) {
-		code = session->statistics;
-		session->statistics = 0;
-		return tell("duet_cost", code < 0 ? code : -ENOENT, &err);
-	}
+	code = session->kern ? kern_enable_statistics(session->kern, &err) : -ENOENT;
+	if (code)
+		return tell("duet_cost", code, &err);
 	for (i = 0; i < kern_program_count(session->kern); i++) {
 		struct kern_program_info info;
 

@@ -369,8 +369,6 @@ static void close_session(struct session *session)
 	types_close(session->kernel_types);
 	obj_close(session->obj);
 	free(session->out_temporary);
-	if (session->statistics > 0)
-		close(session->statistics);
 }
 
 /* Stages until one fails, SIGINT comes or the script stops the run. */
