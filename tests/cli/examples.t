@@ -110,7 +110,7 @@ for clang in clang-19 clang-14; do
 		--set FUNC=get_row -e misses=page-faults -- "$work/base"
 	t "spike, $clang: a bad second: the recording says that it is not in duet run" 0 \
 		'err~not in duet run' 'out~^[12] bad seconds, 0 samples$' -- \
-		"$duet" run tests/scripts/spike.c -d 2500ms --set NR=read --set LIMIT_US=0 -- "${dd[@]}"
+		"$duet" run tests/scripts/spike.c -d 2500ms --set NR=read --set LIMIT_US=0 -- "${dd[@]/bs=1/bs=1M}"
 	t "spike, $clang: no bad second" 0 'err!.' 'out~^0 bad seconds, 0 samples$' -- \
 		"$duet" run tests/scripts/spike.c --set NR=getpid -- sleep 1.2
 	t "adaptive, $clang: steering says that it is not in duet run" 0 'err~not in duet run' \

@@ -14,6 +14,7 @@ OBJECT = os.path.join(tap.work_folder("fault"), "fault.o")
 # 1,000 records, a child, and time for whatever is to happen
 TARGET = ["perl", "-e", "getppid for 1..1000; fork or exit; sleep 300"]
 SHORT = ["perl", "-e", "getppid for 1..10"]
+PAUSE = ["sleep", "0.3"] # some ticks long
 
 with open(SOURCE) as source:
     lines = source.read().splitlines()
@@ -122,7 +123,7 @@ p = start("IN_START", "DO_STOP_7")
 p.end()
 t.ok(p.status == 7 and "exit: why" in p.out, "duet_stop(7) in user/start", p)
 for hook in ("IN_OPEN", "IN_INIT", "IN_START", "IN_INTERVAL", "IN_EXIT"):
-    p = start(hook, "DO_RETURN_ERROR", *(TARGET if hook in ("IN_OPEN", "IN_INIT") else SHORT))
+    p = start(hook, "DO_RETURN_ERROR", *(SHORT if hook in ("IN_START", "IN_EXIT") else PAUSE))
     p.end()
     final = hook in ("IN_OPEN", "IN_INIT", "IN_EXIT")
     t.ok(p.status == (1 if final else 0) and p.err.count("Invalid argument") == 1,

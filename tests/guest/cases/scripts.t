@@ -52,7 +52,7 @@ inside() { # FOLDER COUNTER
 		"$duet" run "$folder/clang-19/cgtop.o" -d 3
 	check "spike: a bad second, but not in duet run" 0 'not in duet run' '^[1-9] bad seconds' -- \
 		"$duet" run "$folder/clang-19/spike.o" -d 3500ms --set NR=read --set LIMIT_US=0 -- \
-		dd if=/dev/zero of=/dev/null bs=1
+		dd if=/dev/zero of=/dev/null bs=1M
 	check "adaptive: steering is not in duet run" 0 'not in duet run' '^event_period\([0-9]+\): -95$' -- \
 		"$duet" run "$folder/clang-19/adaptive.o" -d 1 -a -- sleep 60
 	check "sys_write_cycles: real counts" 0 '^bpf count: CPU-[0-9]+ [0-9]+$' -- \
