@@ -190,81 +190,43 @@ int kern_load(struct kern *kern, struct err *err)
 	return 0;
 }
 
-/* A probe at the way out of a function. */
-static bool is_return(const struct kern_program *program)
-{
-	switch (program->kind->id) {
-	case KIND_KRETPROBE:
-	case KIND_KRETPROBE_MULTI:
-	case KIND_URETPROBE:
-	case KIND_FEXIT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static int attach_planned(struct kern *kern, bool returns, struct err *err)
+int kern_attach(struct kern *kern, const struct kern_attach_options *options, struct err *err)
 {
 	size_t i;
 
+	if (options)
+		kern->options = *options;
+	kern_tracefs_sweep();
 	for (i = 0; i < kern->nprograms; i++) {
 		struct kern_program *program = &kern->programs[i];
 		int code;
 
-		if (is_return(program) != returns)
-			continue;
 		if (program->kind->id == KIND_PERF_EVENT
 			    ? program->state == KERN_PROGRAM_DETACHED || !program->nevents
 			    : program->state != KERN_PROGRAM_PLANNED)
 			continue;
 		code = kern_program_attach(program, err);
-		if (code < 0)
+		if (code < 0) {
+			kern_detach(kern);
 			return code;
+		}
 	}
 	return 0;
 }
 
-/*
- * Return probes come first and go last: a call that enters meanwhile is then seen to return, and
- * does not look as if it were still in flight.
- */
-int kern_attach(struct kern *kern, const struct kern_attach_options *options, struct err *err)
-{
-	int code;
-
-	if (options)
-		kern->options = *options;
-	kern_tracefs_sweep();
-	code = attach_planned(kern, true, err);
-	if (!code)
-		code = attach_planned(kern, false, err);
-	if (code)
-		kern_detach(kern);
-	return code;
-}
-
-static void detach_all(struct kern *kern, bool returns)
+void kern_detach(struct kern *kern)
 {
 	size_t i;
 
 	for (i = kern->nprograms; i-- > 0;) {
 		struct kern_program *program = &kern->programs[i];
 
-		if (is_return(program) != returns)
-			continue;
 		program_release_links(program);
 		if (program->state == KERN_PROGRAM_ATTACHED)
 			program->state = program->target || program->kind->id == KIND_OTHER
 						 ? KERN_PROGRAM_PLANNED
 						 : KERN_PROGRAM_BARE;
 	}
-}
-
-void kern_detach(struct kern *kern)
-{
-	detach_all(kern, false);
-	detach_all(kern, true);
 	kern_totals_stop(kern);
 	kern_target_detach(kern);
 	tracefs_probes_close(kern->probes);

@@ -151,7 +151,7 @@ static void test_fentry(void **state)
 	code = kern_attach(fixture->kern, NULL, &err);
 	if (kern_feature(KERN_FEATURE_FENTRY, NULL) == 0) {
 		assert_true(code < 0);
-		assert_text(err.text, "fleave (fexit/do_nanosleep)");
+		assert_text(err.text, "fenter (fentry/do_nanosleep)");
 		assert_text(err.text, "kprobe/do_nanosleep");
 		return;
 	}
