@@ -50,8 +50,6 @@ const char *kern_program_target(const struct kern_program *program);
 /* SEC("perf_event/EVENT@FREQ"): "EVENT@FREQ", for which the session opens the events and calls
  * kern_program_set_events(); NULL for all other programs. */
 const char *kern_program_event_text(const struct kern_program *program);
-/* Was the target chosen by kern_program_set_target()? */
-bool kern_program_has_target(const struct kern_program *program);
 /* Can kern_program_run() run it? (raw_tp and syscall programs.) */
 bool kern_program_runnable(const struct kern_program *program);
 

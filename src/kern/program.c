@@ -64,11 +64,6 @@ const char *kern_program_event_text(const struct kern_program *program)
 	return program->kind->id == KIND_PERF_EVENT ? program->target : NULL;
 }
 
-bool kern_program_has_target(const struct kern_program *program)
-{
-	return program->retargeted;
-}
-
 bool kern_program_runnable(const struct kern_program *program)
 {
 	return program->kind->id == KIND_RAW_TP || program->kind->id == KIND_SYSCALL;
