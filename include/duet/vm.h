@@ -33,6 +33,51 @@ enum vm_class {
 
 #define VM_MAX_ARGUMENTS 5
 
+/* Functions whose meaning the engine knows. */
+enum vm_intrinsic {
+	VM_INTRINSIC_NONE,
+	/* void *lookup(handle, const uint32_t *index): inlined for the handles in vm_image.arrays */
+	VM_ARRAY_LOOKUP,
+	/* Doubles as IEEE bits; comparisons give 0 or 1. */
+	VM_F64_ADD,
+	VM_F64_SUB,
+	VM_F64_MUL,
+	VM_F64_DIV,
+	VM_F64_NEG,
+	VM_F64_LT,
+	VM_F64_LE,
+	VM_F64_GT,
+	VM_F64_GE,
+	VM_F64_EQ,
+	VM_F64_NE,
+	VM_F64_FROM_S64,
+	VM_F64_FROM_U64,
+	VM_F64_TO_S64, /* truncated; out of range or not a number: as the C function of that name */
+};
+
+/* What checked mode demands of one argument of a C function. */
+enum vm_demand {
+	VM_ANY,      /* a number, or a handle that the function checks itself */
+	VM_READ,     /* memory to read: bytes, times the argument `count` and `times` when given */
+	VM_WRITE,    /* memory to write, likewise */
+	VM_CHANGE,   /* to read and write, likewise */
+	VM_STRING,   /* a string that ends within its region */
+	VM_CALLBACK, /* the address of a function of the vm, or 0 when `optional` */
+};
+
+struct vm_contract {
+	struct {
+		uint8_t demand; /* enum vm_demand */
+		bool optional;  /* 0 is allowed */
+		uint8_t count; /* 1 to 5: that argument times `bytes` is the size; 0: bytes alone */
+		uint8_t times; /* 1 to 5: ... times that argument too */
+		uint32_t bytes; /* 0 means 1 */
+	} args[VM_MAX_ARGUMENTS];
+	/* Checks what the table cannot say (formats with their arguments): 0, or -1 with the address
+	 * at fault in @address. May call vm_may_read() and friends. NULL: nothing more to check. */
+	int (*check)(struct vm *vm, const uint64_t *args, uint64_t *address);
+};
+
 /* A C function that BPF code may call: `call imm` with src_reg 0, imm = index in vm_image.natives. */
 struct vm_native {
 	const char *name;
@@ -47,12 +92,23 @@ struct vm_native {
 	bool with_context;
 	/* true: foreign code (libc): after a fault inside it the process's C library may hold locks. */
 	bool foreign;
+	/* What the engine may do itself instead of calling. */
+	enum vm_intrinsic intrinsic;
+	/* Checked mode: what the arguments must be. NULL: the function may not be called there. */
+	const struct vm_contract *contract;
 };
 
 struct vm_function {
 	const char *name;
 	uint32_t first, count; /* instructions */
 	uint8_t nargs;
+};
+
+/* Elements of @stride bytes at @data; @handle is what the code passes to the lookup. */
+struct vm_array {
+	uint64_t handle;
+	void *data;
+	uint32_t stride, entries;
 };
 
 /* All borrowed, must outlive the vm; code is copied. Local calls: src_reg BPF_PSEUDO_CALL, imm
@@ -65,6 +121,36 @@ struct vm_image {
 	size_t nfunctions;
 	const struct vm_native *natives;
 	size_t nnatives;
+	/* Arrays in plain memory behind VM_ARRAY_LOOKUP. */
+	const struct vm_array *arrays;
+	size_t narrays;
+};
+
+enum vm_engine_kind {
+	VM_ENGINE_BEST, /* the compiler where there is one for this machine, else the interpreter */
+	VM_ENGINE_INTERPRETER,
+	VM_ENGINE_JIT, /* or vm_create() fails with -ENOTSUP */
+};
+
+/* Parts of the compiler that can be left out, to test and to measure them: bits of
+ * vm_options.passes_off. */
+enum vm_pass {
+	VM_PASS_COPY = 1 << 0,      /* copies and constants are propagated, across blocks */
+	VM_PASS_DEAD = 1 << 1,      /* instructions without effect are removed */
+	VM_PASS_ADDRESS = 1 << 2,   /* address arithmetic goes into addressing modes */
+	VM_PASS_MODIFY = 1 << 3,    /* load, change, store becomes one instruction */
+	VM_PASS_DIVIDE = 1 << 4,    /* division by a constant becomes multiplication */
+	VM_PASS_INLINE = 1 << 5,    /* array lookups and arithmetic on doubles are inlined */
+	VM_PASS_LAYOUT = 1 << 6,    /* blocks are put in order, loops are rotated */
+	VM_PASS_ALIGN = 1 << 7,     /* loops are aligned */
+	VM_PASS_SHORT = 1 << 8,     /* short encodings; compare-and-branch forms */
+	VM_PASS_SHIFT = 1 << 9,     /* BMI2 shifts (x86-64, where the processor has them) */
+	VM_PASS_NARROW = 1 << 10,   /* 32-bit divide when both operands fit */
+	VM_PASS_PROLOGUE = 1 << 11, /* only used registers are saved, a frame only if r10 is used */
+	VM_PASS_NEAR = 1 << 12,     /* code within reach of the C functions: relative calls */
+	VM_PASS_SWITCH = 1 << 13,   /* comparison trees become jump tables */
+	VM_PASS_CHECKS = 1 << 14,   /* checked mode: checks that another one covers are left out */
+	VM_PASS_ALL = (1 << 15) - 1,
 };
 
 struct vm_options {
@@ -76,6 +162,9 @@ struct vm_options {
 		frame_bytes; /* stack of one function as the compiler was told; 0: found by the validator, at least 512 */
 	uint64_t instruction_budget; /* of each outermost vm_call(), 0: none */
 	bool callx_by_number;        /* callx to a value below nnatives calls that native */
+	enum vm_engine_kind engine;
+	bool checked;        /* every access is checked against the regions: vm_region_add() */
+	uint32_t passes_off; /* enum vm_pass */
 };
 
 enum vm_fault_kind {
@@ -87,7 +176,8 @@ enum vm_fault_kind {
 	VM_FAULT_NATIVE,      /* a fault signal inside the C function `native` */
 	VM_FAULT_INTERRUPTED, /* vm_interrupt() */
 	VM_FAULT_BUDGET,
-	VM_FAULT_ABORT, /* vm_raise() from a native */
+	VM_FAULT_ABORT,    /* vm_raise() from a native */
+	VM_FAULT_ARGUMENT, /* checked mode: an argument of `native` points where it must not */
 };
 
 #define VM_TRACE_MAX 32
@@ -138,3 +228,23 @@ void vm_raise(struct vm *vm, const char *text) __attribute__((noreturn));
 
 /* "read of 8 bytes at 0x10" */
 const char *vm_fault_text(const struct vm_fault *fault, char *text, size_t size);
+
+/* ---- checked mode: what the code may touch besides its own stack ---- */
+#define VM_REGION_WRITABLE 1
+
+/* [address, address + size) may be touched from now on. Regions must not overlap. -ENOMEM, -EEXIST. */
+int vm_region_add(struct vm *vm, const void *address, size_t size, unsigned int flags);
+/* Forgets the region that starts at @address. -ENOENT. */
+int vm_region_remove(struct vm *vm, const void *address);
+/* For natives and contracts: do all the bytes lie in regions (stack included)? True in unchecked
+ * vms. */
+bool vm_may_read(const struct vm *vm, uint64_t address, size_t size);
+bool vm_may_write(const struct vm *vm, uint64_t address, size_t size);
+
+/* "interpreter", "x86-64" or "arm64". Static memory. */
+const char *vm_engine_name(const struct vm *vm);
+/* The machine code of a function, for listings; NULL in the interpreter. As long as the vm. */
+const void *vm_machine_code(const struct vm *vm, uint32_t function, size_t *size);
+/* The instruction (index in vm_image.code) that the machine code at @offset of that function comes
+ * from; -1: none (stubs, prologue). */
+int64_t vm_machine_insn(const struct vm *vm, uint32_t function, size_t offset);
