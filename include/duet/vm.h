@@ -13,6 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct vm;
 
 /* How a value travels between BPF registers and a C function. */
@@ -111,10 +115,13 @@ struct vm_array {
 	uint32_t stride, entries;
 };
 
-/* All borrowed, must outlive the vm; code is copied. Local calls: src_reg BPF_PSEUDO_CALL, imm
- * relative to the next instruction. lddw carries final 64-bit values (src_reg 0), or
- * src_reg BPF_PSEUDO_FUNC with imm = index of a function: becomes that function's native address. */
+/* All borrowed, must outlive the vm, but code and the struct itself, which are copied. Local calls:
+ * src_reg BPF_PSEUDO_CALL, imm relative to the next instruction. lddw carries final 64-bit values
+ * (src_reg 0), or src_reg BPF_PSEUDO_FUNC with imm = index of a function: becomes that function's
+ * native address. */
 struct vm_image {
+	size_t size;        /* sizeof(struct vm_image) */
+	size_t native_size; /* sizeof(struct vm_native), when there are natives */
 	const struct bpf_insn *code;
 	size_t ncode;
 	const struct vm_function *functions;
@@ -125,6 +132,9 @@ struct vm_image {
 	const struct vm_array *arrays;
 	size_t narrays;
 };
+
+/* The first two members of a struct vm_image. */
+#define VM_IMAGE_SIZES sizeof(struct vm_image), sizeof(struct vm_native)
 
 enum vm_engine_kind {
 	VM_ENGINE_BEST, /* the compiler where there is one for this machine, else the interpreter */
@@ -197,11 +207,14 @@ struct vm_fault {
 	} trace[VM_TRACE_MAX];
 	bool write, read; /* what a fault signal's access was; neither: unknown */
 	bool torn; /* foreign C functions between nested vm_call()s were left without returning */
+	uint64_t reserved[8]; /* room for more, zero */
 };
 
 /*
- * Validates in linear time and prepares. 0, -EINVAL (text in @message: "instruction N: why"; the
- * index in @bad_insn; both may be NULL), -ENOMEM, -ENOTSUP.
+ * Validates in linear time and prepares; @options may be NULL. 0, -EINVAL (text in @message:
+ * "instruction N: why"; the index in @bad_insn; both may be NULL), -ENOMEM, -ENOTSUP, -E2BIG (a
+ * caller newer than this library asks for what it does not know: what a bigger struct holds behind
+ * the members known here must be zero).
  */
 int vm_create(const struct vm_image *image, const struct vm_options *options, struct vm **ret,
 	      char *message, size_t message_size, uint32_t *bad_insn);
@@ -248,3 +261,7 @@ const void *vm_machine_code(const struct vm *vm, uint32_t function, size_t *size
 /* The instruction (index in vm_image.code) that the machine code at @offset of that function comes
  * from; -1: none (stubs, prologue). */
 int64_t vm_machine_insn(const struct vm *vm, uint32_t function, size_t offset);
+
+#ifdef __cplusplus
+}
+#endif

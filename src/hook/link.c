@@ -298,7 +298,7 @@ static int create_vm(struct link *link)
 	struct hook_half *half = link->half;
 	const struct user_half *user = half->options.user;
 	struct vm_options options = { .size = sizeof(options), .context = half };
-	struct vm_image image = { half->code,       user->ncode,   half->functions,
+	struct vm_image image = { VM_IMAGE_SIZES,   half->code,    user->ncode,   half->functions,
 				  user->nfunctions, half->natives, half->nnatives };
 	char message[256], where[300];
 	uint32_t bad = 0;

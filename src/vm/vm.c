@@ -13,14 +13,10 @@
 #define DEFAULT_STACK (1u << 20)
 #define DEFAULT_DEPTH 256
 
-static void take_options(struct vm *vm, const struct vm_options *options)
+static void fill_options(struct vm *vm)
 {
 	struct vm_options *ours = &vm->options;
 
-	if (options)
-		memcpy(ours, options,
-		       options->size < sizeof(*ours) ? options->size : sizeof(*ours));
-	ours->size = sizeof(*ours);
 	if (!ours->stack_bytes)
 		ours->stack_bytes = DEFAULT_STACK;
 	if (!ours->call_depth)
@@ -94,12 +90,12 @@ static int make_stack(struct vm *vm, struct err *err)
 	return 0;
 }
 
-static int vm_init(struct vm *vm, const struct vm_image *image, const struct vm_options *options,
-		   uint32_t *bad_insn, struct err *err)
+static int vm_init(struct vm *vm, uint32_t *bad_insn, struct err *err)
 {
+	const struct vm_image *image = &vm->image;
 	int rc;
 
-	take_options(vm, options);
+	fill_options(vm);
 	vm->engine = &vm_interpreter;
 	if (!image->ncode || !image->nfunctions)
 		return err_set(err, -EINVAL, "no code");
@@ -123,6 +119,7 @@ static void vm_free(struct vm *vm)
 	free(vm->frames);
 	free(vm->ops);
 	free(vm->natives);
+	free(vm->own_natives);
 	free(vm->order);
 	free(vm->functions);
 	free(vm);
@@ -138,9 +135,11 @@ int vm_create(const struct vm_image *image, const struct vm_options *options, st
 	if (message && message_size)
 		message[0] = '\0';
 	vm = calloc(1, sizeof(*vm));
-	rc = vm ? fault_handlers_get(&err) : err_nomem(&err);
+	rc = vm ? abi_take_image(vm, image, &err) : err_nomem(&err);
+	rc = rc ? rc : abi_take_options(vm, options, &err);
+	rc = rc ? rc : fault_handlers_get(&err);
 	if (!rc) {
-		rc = vm_init(vm, image, options, bad_insn, &err);
+		rc = vm_init(vm, bad_insn, &err);
 		if (rc)
 			fault_handlers_put();
 	}

@@ -139,9 +139,15 @@ struct vm {
 	bool call_by_number;
 	ffi_cif closure_cif;
 	ffi_type *closure_types[VM_MAX_ARGUMENTS];
+	struct vm_image image;         /* the caller's, in this library's layout */
+	struct vm_native *own_natives; /* ... when the caller's have another size */
 	struct vm_options options;
 	struct vm_fault fault;
 };
+
+/* abi.c: fill in vm->image and vm->options. -EINVAL, -E2BIG, -ENOMEM. */
+int abi_take_image(struct vm *vm, const struct vm_image *theirs, struct err *err);
+int abi_take_options(struct vm *vm, const struct vm_options *theirs, struct err *err);
 
 /* validate.c: fills in functions[].frame. -EINVAL with "instruction N: why", -ENOMEM. */
 int vm_validate(struct vm *vm, const struct vm_image *image, uint32_t *bad_insn, struct err *err);

@@ -92,7 +92,7 @@ static void check_vm(const struct user_half *user)
 						 .with_context = true };
 	struct vm_function *functions = calloc(user->nfunctions + 1, sizeof(*functions));
 	struct vm_image image = {
-		user->code, user->ncode, functions, user->nfunctions, &native, 1
+		VM_IMAGE_SIZES, user->code, user->ncode, functions, user->nfunctions, &native, 1
 	};
 	/* small, for speed */
 	struct vm_options options = { .size = sizeof(options), .stack_bytes = 65536 };

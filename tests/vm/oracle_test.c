@@ -53,8 +53,7 @@ static void show(const struct generated *program, const uint8_t *start, const ui
 
 static int run_vm(struct generated *program, uint8_t *value)
 {
-	struct vm_image image = { .code = program->code,
-				  .ncode = program->ncode,
+	struct vm_image image = { VM_IMAGE_SIZES, .code = program->code, .ncode = program->ncode,
 				  .functions = program->functions,
 				  .nfunctions = program->nfunctions };
 	struct vm_fault fault;

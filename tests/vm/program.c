@@ -118,9 +118,8 @@ int program_run(const struct buf *code, struct buf *memory, uint64_t *result, ch
 							   .function = unwind,
 							   .result = VM_U64,
 							   .with_context = true } };
-	struct vm_image image = { .code = (const struct bpf_insn *)code->data,
-				  .ncode = code->size / sizeof(struct bpf_insn),
-				  .natives = natives,
+	struct vm_image image = { VM_IMAGE_SIZES, .code = (const struct bpf_insn *)code->data,
+				  .ncode = code->size / sizeof(struct bpf_insn), .natives = natives,
 				  .nnatives = NATIVES };
 
 	if (!code->size || code->size % sizeof(struct bpf_insn))

@@ -146,7 +146,7 @@ static void context_is_the_sixth_argument(void **state)
 	const struct bpf_insn code[] = { MOV_K(3, 3), MOV_K(4, 4), MOV_K(5, 5), CALL(0), EXIT() };
 	struct vm_native native = { .name = "six", .function = six, .with_context = true };
 	struct vm_function function = WHOLE(code);
-	struct vm_image image = { code, COUNT_OF(code), &function, 1, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), &function, 1, &native, 1 };
 	uint64_t extra = 900000;
 	struct vm_options options = { .size = sizeof(options), .context = &extra };
 	struct vm *vm = make_vm(&image, &options);
@@ -185,7 +185,7 @@ static void local_calls(void **state)
 		EXIT(),
 	};
 	struct vm_function functions[] = { { "main", 0, 15 }, { "clobber", 15, 8 } };
-	struct vm_image image = { code, COUNT_OF(code), functions, 2, NULL, 0 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, 2, NULL, 0 };
 	struct vm *vm = make_vm(&image, NULL);
 
 	(void)state;
@@ -202,7 +202,7 @@ static void large_frames(void **state)
 		ST_DW(2, 4088, 0),    ST_DW(2, 0, 0),  EXIT(),
 	};
 	struct vm_function functions[] = { { "main", 0, 6 }, { "callee", 6, 5 } };
-	struct vm_image image = { code, COUNT_OF(code), functions, 2, NULL, 0 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, 2, NULL, 0 };
 	struct vm_options options = { .size = sizeof(options), .stack_bytes = 8192 };
 	struct vm *vm = make_vm(&image, &options);
 
@@ -229,7 +229,8 @@ static void callx_both_encodings(void **state)
 			EXIT(),
 		};
 		struct vm_function functions[] = { { "main", 0, 5 }, { "f", 5, 3 } };
-		struct vm_image image = { code, COUNT_OF(code), functions, 2, NULL, 0 };
+		struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, 2,
+					  NULL,           0 };
 		struct vm *vm = make_vm(&image, NULL);
 		uint64_t (*f)(uint64_t, uint64_t);
 
@@ -275,7 +276,7 @@ static void c_calls_back(void **state)
 	};
 	struct vm_native native = { "apply", apply, VM_U64, 3, { VM_POINTER, VM_U64, VM_U64 } };
 	struct vm_function function = WHOLE(code);
-	struct vm_image image = { code, COUNT_OF(code), &function, 1, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), &function, 1, &native, 1 };
 	struct vm *vm = make_vm(&image, NULL);
 
 	(void)state;
@@ -292,7 +293,7 @@ static void aliases(void **state)
 {
 	const struct bpf_insn code[] = { MOV_X(0, 1), EXIT(), MOV_K(0, 9), EXIT() };
 	struct vm_function functions[] = { { "last", 2, 2 }, { "one", 0, 2 }, { "also", 0, 2 } };
-	struct vm_image image = { code, COUNT_OF(code), functions, 3, NULL, 0 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, 3, NULL, 0 };
 	struct vm *vm = make_vm(&image, NULL);
 	uint64_t args[1] = { 4 }, result;
 
@@ -355,7 +356,7 @@ static void call_at_the_end(void **state)
 					 CALL(0),        MOV_K(0, 4), EXIT() };
 	struct vm_function functions[] = { { "main", 0, 4 }, { "next", 4, 2 } };
 	struct vm_native native = { "whole", whole_register, VM_U64, 1, { VM_U64 } };
-	struct vm_image image = { code, COUNT_OF(code), functions, 2, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, 2, &native, 1 };
 	struct vm *vm = make_vm(&image, NULL);
 
 	(void)state;

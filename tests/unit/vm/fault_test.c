@@ -150,7 +150,7 @@ static void deep_recursion(void **state)
 	const struct bpf_insn code[] = { MOV_K(0, 0),    JEQ_K(1, 0, 3), ADD_K(1, -1),
 					 CALL_LOCAL(-4), ADD_K(0, 1),    EXIT() };
 	struct vm_function function = WHOLE(code);
-	struct vm_image image = { code, COUNT_OF(code), &function, 1, NULL, 0 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), &function, 1, NULL, 0 };
 	struct vm_options options = { .size = sizeof(options), .call_depth = 100 };
 	struct vm_options small = { .size = sizeof(small), .stack_bytes = 4096 };
 	struct vm *vm = make_vm(&image, &options);
@@ -292,7 +292,7 @@ static void raise_from_native(void **state)
 				    .function = raise_it,
 				    .with_context = true };
 	struct vm_function function = WHOLE(code);
-	struct vm_image image = { code, COUNT_OF(code), &function, 1, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), &function, 1, &native, 1 };
 	struct vm *vm = NULL;
 	struct vm_options options = { .size = sizeof(options), .context = &vm };
 	struct vm_fault fault;
@@ -331,7 +331,7 @@ static void fault_in_a_comparator(void **state)
 				    .nargs = 4,
 				    .args = { VM_POINTER, VM_U64, VM_U64, VM_POINTER },
 				    .foreign = true };
-	struct vm_image image = { code, COUNT_OF(code), functions, 2, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, 2, &native, 1 };
 	struct vm_options options = { .size = sizeof(options), .call_depth = 2 };
 	struct vm *vm = make_vm(&image, NULL);
 	uint32_t values[5] = { 30, 10, 50, 20, 40 };
@@ -497,7 +497,8 @@ static void vms_nest(void **state)
 				    .function = call_other_vm,
 				    .with_context = true };
 	struct vm_function function = WHOLE(outer_code);
-	struct vm_image image = { outer_code, COUNT_OF(outer_code), &function, 1, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, outer_code, COUNT_OF(outer_code), &function, 1,
+				  &native,        1 };
 	struct vm *inner = make_simple(inner_code, COUNT_OF(inner_code), NULL, 0), *outer;
 	struct vm_options options = { .size = sizeof(options), .context = &inner };
 	uint64_t value = 5;
@@ -520,7 +521,8 @@ static void fault_across_another_vm(void **state)
 	struct vm_native native = { .name = "other",
 				    .function = call_other_vm,
 				    .with_context = true };
-	struct vm_image image = { outer_code, COUNT_OF(outer_code), functions, 2, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, outer_code, COUNT_OF(outer_code), functions, 2,
+				  &native,        1 };
 	struct vm *inner = make_simple(inner_code, COUNT_OF(inner_code), NULL, 0), *outer;
 	struct vm_options options = { .size = sizeof(options), .context = &inner };
 	uint64_t bad;

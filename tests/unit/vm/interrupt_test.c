@@ -14,7 +14,7 @@ static void budget(void **state)
 	const struct bpf_insn code[] = { MOV_X(0, 1), JEQ_K(0, 0, 2), ADD_K(0, -1), JA(-3),
 					 EXIT() };
 	struct vm_function function = WHOLE(code);
-	struct vm_image image = { code, COUNT_OF(code), &function, 1, NULL, 0 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), &function, 1, NULL, 0 };
 	struct vm_options options = { .size = sizeof(options), .instruction_budget = 303 };
 	struct vm *vm = make_vm(&image, &options);
 
@@ -143,7 +143,7 @@ static void endless_comparator(void **state)
 				    .nargs = 4,
 				    .args = { VM_POINTER, VM_U64, VM_U64, VM_POINTER },
 				    .foreign = true };
-	struct vm_image image = { code, COUNT_OF(code), functions, 2, &native, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, 2, &native, 1 };
 	struct vm *vm = make_vm(&image, NULL);
 	uint64_t array[4] = { 4, 3, 2, 1 };
 	atomic_bool stop = false;

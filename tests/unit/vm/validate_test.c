@@ -127,7 +127,9 @@ static void refusals(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct vm_function function = { "main", 0, cases[i].count };
-		struct vm_image image = { cases[i].code, cases[i].count, &function, 1, &native, 1 };
+		struct vm_image image = {
+			VM_IMAGE_SIZES, cases[i].code, cases[i].count, &function, 1, &native, 1
+		};
 		char message[256] = "";
 		uint32_t bad = ~0u;
 		struct vm *vm = NULL;
@@ -143,7 +145,7 @@ static void refusals(void **state)
 static void refuse_functions(const struct vm_function *functions, size_t n, const char *want)
 {
 	const struct bpf_insn code[] = { LDDW(0, 1), EXIT(), MOV_K(0, 2), EXIT() };
-	struct vm_image image = { code, COUNT_OF(code), functions, n, NULL, 0 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), functions, n, NULL, 0 };
 	char message[256];
 	struct vm *vm;
 
@@ -180,7 +182,7 @@ static void natives_are_checked(void **state)
 	struct vm_native six = { .name = "six", .function = abort, .nargs = 6 };
 	struct vm_native odd = { "odd", abort, 99, 0 };
 	struct vm_native nothing = { "nothing", abort, VM_U64, 1, { VM_VOID } };
-	struct vm_image image = { code, 1, &function, 1, &six, 1 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, 1, &function, 1, &six, 1 };
 	char message[256];
 	struct vm *vm;
 
@@ -234,7 +236,7 @@ static void random_code(void **state)
 	(void)state;
 	for (int round = 0; round < 50000; round++) {
 		struct vm_function function = WHOLE(code);
-		struct vm_image image = { code, MAX_CODE, &function, 1, NULL, 0 };
+		struct vm_image image = { VM_IMAGE_SIZES, code, MAX_CODE, &function, 1, NULL, 0 };
 		struct vm_fault fault;
 		struct vm *vm;
 
@@ -256,7 +258,7 @@ static void long_program(void **state)
 	enum { N = 1 << 20 };
 	struct bpf_insn *code = calloc(N, sizeof(*code));
 	struct vm_function *functions = calloc(N / 2, sizeof(*functions));
-	struct vm_image image = { code, N, functions, N / 2, NULL, 0 };
+	struct vm_image image = { VM_IMAGE_SIZES, code, N, functions, N / 2, NULL, 0 };
 	struct vm *vm;
 
 	(void)state;

@@ -36,11 +36,8 @@ static inline struct vm *make_simple(const struct bpf_insn *code, size_t ncode,
 				     const struct vm_native *natives, size_t n)
 {
 	struct vm_function function = { .name = "main", .count = ncode };
-	struct vm_image image = { .code = code,
-				  .ncode = ncode,
-				  .functions = &function,
-				  .nfunctions = 1,
-				  .natives = natives,
+	struct vm_image image = { VM_IMAGE_SIZES,         .code = code,    .ncode = ncode,
+				  .functions = &function, .nfunctions = 1, .natives = natives,
 				  .nnatives = n };
 
 	return make_vm(&image, NULL);
