@@ -58,8 +58,9 @@ enum jit_op {
 	JIT_ATOMIC, /* ... sub= b; sub: JIT_ADD OR AND XOR, JIT_MOV exchanges. FETCH: b = old value,
 			zero-extended, sequentially consistent; without: relaxed */
 	JIT_CMPXCHG, /* if ... == r0 (lower `size` bytes) then ... = b; r0 = old value, zero-extended */
-	/* Checked mode: faults unless [base + off, + imm) may be read (SIGNED is not used; JIT_FLAG_WRITE:
-	 * written); target: number of the check, which has a slot in the vm's table of checks. */
+	/* Checked mode: faults unless [base + (index << scale) + off, + imm) may be read (SIGNED is not
+	 * used; JIT_FLAG_WRITE: written); target: number of the check, which has a slot in the vm's
+	 * table of checks. insn is the access that it stands for. */
 	JIT_CHECK,
 
 	/* Ends of a block, and only there. */
@@ -70,7 +71,8 @@ enum jit_op {
 	JIT_EXIT,   /* return r0 */
 	JIT_TRAP,   /* cannot be reached in a valid program: a fault of kind EXECUTE if it is */
 
-	/* Calls: arguments in r1 to r5, result in r0, r1 to r5 are lost. */
+	/* Calls: arguments in r1 to r5 (`size`: how many of them are read), result in r0, r1 to r5 are
+	 * lost. */
 	JIT_CALL_C,     /* native `target` by its classes */
 	JIT_CALL_LOCAL, /* function `target` */
 	JIT_CALLX,      /* what a points to: jit_callx_target() tells */
@@ -81,6 +83,10 @@ enum jit_op {
 	/* Doubles as bits in integer registers: r0 = r1 sub r2; sub: enum vm_intrinsic VM_F64_... ;
 	 * r1 to r5 count as lost. */
 	JIT_F64,
+
+	/* Ends a block too: with i = a - off (unsigned, on `width` bytes), to block
+	 * function->targets[target + i] if i < imm, else to block->next. */
+	JIT_SWITCH,
 
 	JIT_NOPS
 };
@@ -128,6 +134,7 @@ struct jit_block {
 	uint16_t depth; /* of loops around it */
 	uint16_t align; /* bytes, a power of two: where the layout wants it to start; 0: anywhere */
 	bool reachable;
+	uint32_t cost; /* BPF instructions that it stands for: what it takes off a budget */
 };
 
 struct jit_function {
@@ -151,12 +158,36 @@ struct jit_function {
 	uint32_t passes;  /* enum vm_pass bits that are on */
 	const struct jit_target *target;
 	struct err *err;
+	uint32_t nchecks;  /* number of the next JIT_CHECK: counts on over the functions of a vm */
+	uint32_t *targets; /* blocks that JIT_SWITCHes go to */
+	uint32_t ntargets, targets_capacity;
+	void *scratch; /* of the passes: keeps nothing between them */
+	size_t scratch_size;
 };
+
+/*
+ * One struct jit_function serves all functions of a vm in turn: the caller sets vm, image, index,
+ * recursive, checked, passes, target and err, calls jit_lower() and jit_optimise(), emits, and goes
+ * on with the next index: arrays are used again and nchecks counts on. jit_release() frees the arrays.
+ */
 
 /* ---- passes: each 0 or -ENOMEM; all need lower's blocks, most need liveness ---- */
 int jit_lower(struct jit_function *function);    /* vm_image code -> blocks; counts the checks */
 int jit_optimise(struct jit_function *function); /* every pass that is on, in order; sets order,
 						  * used, written, live */
+void jit_release(struct jit_function *function);
+
+/* Once a vm: which functions may be entered again before they return, through calls of each other,
+ * callx, or C functions that may call back. @ret: one for each function. 0 or -ENOMEM. */
+int jit_find_recursion(const struct vm *vm, const struct vm_image *image, bool *ret);
+
+/* Registers that an instruction reads and writes, a bit each; calls write what they lose. */
+uint16_t jit_reads(const struct jit_insn *insn);
+uint16_t jit_writes(const struct jit_insn *insn);
+
+/* Appends the blocks in layout order as text (tests, debugging). 0 or -ENOMEM. */
+struct buf;
+int jit_dump(const struct jit_function *function, struct buf *ret);
 
 /* Unsigned and signed division by a constant, as Hacker's Delight and Granlund and Montgomery
  * describe: quotient = (mulhi(n, multiplier) [+ n, carry kept, when add]) >> shift. */
