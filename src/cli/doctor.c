@@ -70,27 +70,78 @@ static int print_features(void)
 	return needed;
 }
 
+static void print_event(const char *event)
+{
+	const char *substitute = pmu_substitute(event);
+	struct err err = { 0 };
+	const char *why;
+
+	if (!pmu_probe(event, &err)) {
+		line(event, 1, "%s", "counts on this machine");
+		return;
+	}
+	why = strstr(err.text, "': "); /* behind "event 'NAME': ", which the line says already */
+	why = why ? why + 3 : err.text;
+	printf("  %-20s no   %s%s%s%s\n", event, why, substitute ? ": -e NAME=" : "",
+	       substitute ?: "", substitute ? " is the nearest that counts" : "");
+}
+
+static bool is_virtual(void)
+{
+	CLEANUP(buf_deinit) struct buf text = { 0 };
+
+	return !buf_read_file(&text, "/proc/cpuinfo", NULL) && strstr(text.data, " hypervisor");
+}
+
+/* The NMI watchdog pins one event a CPU. */
+static void print_watchdog(void)
+{
+	CLEANUP(buf_deinit) struct buf text = { 0 };
+
+	if (buf_read_file(&text, "/proc/sys/kernel/nmi_watchdog", NULL) || text.data[0] != '1')
+		return;
+	printf("  %-20s on   takes one counter of each CPU: sysctl kernel.nmi_watchdog=0\n",
+	       "nmi_watchdog");
+}
+
+static void print_counters(void)
+{
+	CLEANUP(free_pointer) struct pmu_capacity *rows = NULL;
+	struct err err = { 0 };
+	size_t count = 0, i;
+
+	printf("counters of the CPU\n");
+	if (pmu_capacities(&rows, &count, &err))
+		printf("  %-20s ?    %s\n", "free", err.text);
+	else if (!count)
+		printf("  %-20s no   %s\n", "hardware PMU",
+		       is_virtual() ? "a virtual machine whose host gives it none: QEMU and "
+				      "libvirt: -cpu host,pmu=on; clouds: a .metal or larger "
+				      "instance"
+				    : "the kernel found none in this CPU");
+	for (i = 0; i < count; i++) {
+		if (rows[i].event)
+			printf("  %-20s %-4u are free on CPU %d (that many pinned %s counted at "
+			       "once); more events take turns and are scaled\n",
+			       rows[i].pmu, rows[i].free, rows[i].cpu, rows[i].event);
+		else
+			printf("  %-20s ?    none of the usual events can be opened\n",
+			       rows[i].pmu);
+	}
+	print_watchdog();
+}
+
 static void print_events(void)
 {
-	static const char *const events[] = { "cycles",        "instructions", "cache-misses",
-					      "branch-misses", "task-clock",   "page-faults" };
-	size_t i;
+	const char *const *event;
 
 	printf("events (PMU)\n");
-	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		struct err err = { 0 };
-		int code = pmu_probe(events[i], &err);
-		const char *substitute = pmu_substitute(events[i]);
-
-		if (!code)
-			line(events[i], 1, "%s", "counts on this machine");
-		else
-			printf("  %-20s no   %s%s%s%s\n", events[i], err.text,
-			       substitute ? ": -e NAME=" : "", substitute ?: "",
-			       substitute ? " is the nearest that counts" : "");
-	}
+	for (event = pmu_probe_names; *event; event++)
+		print_event(*event);
 	print_setting("/proc/sys/kernel/perf_event_paranoid", "perf_event_paranoid",
-		      "above 1 only root opens CPU-wide events");
+		      "above 0 only root counts whole CPUs: sysctl kernel.perf_event_paranoid=0");
+	print_setting("/sys/bus/event_source/devices/cpu/rdpmc", "rdpmc",
+		      "0: counters cannot be read without a system call");
 	print_setting("/sys/kernel/security/lockdown", "lockdown",
 		      "[confidentiality] forbids reading kernel memory");
 }
@@ -119,6 +170,7 @@ int cli_doctor(int argc, char **argv)
 	print_machine();
 	usable = print_features();
 	print_events();
+	print_counters();
 	print_compiler();
 	return usable ? CLI_OK : CLI_FAILURE;
 }

@@ -51,6 +51,8 @@ int pmu_sysfs_find_alias(const struct pmu_system *system, const char *name, char
 /* Every name in a directory below the devices: PMUs for "", "PMU/format", "PMU/events". */
 void pmu_sysfs_each(const struct pmu_system *system, const char *directory,
 		    void (*fn)(void *context, const char *name), void *context);
+/* Is it the PMU of the CPU's cores, or of one kind of them? */
+bool pmu_sysfs_is_core(const struct pmu_system *system, const char *pmu);
 /* Is there a PMU of the CPU's core? */
 bool pmu_sysfs_has_core(const struct pmu_system *system);
 /* A name of sysfs that can be put into a path: no '/', no leading dot. */

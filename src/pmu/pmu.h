@@ -145,6 +145,18 @@ int pmu_probe(const char *text, struct err *err);
 int pmu_open_self(const struct pmu_event *event);
 /* Generic events that doctor asks pmu_probe() for, in reading order; NULL-terminated. */
 extern const char *const pmu_probe_names[];
+/* What the counters of one PMU of the CPU's cores can take at this moment. */
+struct pmu_capacity {
+	char pmu[64];
+	int cpu;           /* the first of its CPUs: there it was measured */
+	const char *event; /* with copies of this event; NULL: it counts none of those tried */
+	unsigned int free; /* so many of them counted at once, beside what others have pinned */
+};
+/* Opens and closes pinned events: others' events without a pin miss some microseconds. Caller frees
+ * *ret; none where there is no such PMU. -ENOMEM. */
+int pmu_capacities(struct pmu_capacity **ret, size_t *count, struct err *err);
+int pmu_capacities_on(const struct pmu_system *system, struct pmu_capacity **ret, size_t *count,
+		      struct err *err);
 /*
  * Makes room for @needed more descriptors than are open now: raises RLIMIT_NOFILE's soft (and, if
  * allowed, hard) limit; never lowers it. *granted: how many more there can be. -EMFILE with needed

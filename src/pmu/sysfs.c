@@ -270,14 +270,19 @@ struct core_search {
 	bool found;
 };
 
+bool pmu_sysfs_is_core(const struct pmu_system *system, const char *pmu)
+{
+	uint32_t type;
+
+	return !read_type(system, pmu, &type) &&
+	       (type == PERF_TYPE_RAW || !strncmp(pmu, "armv", 4) || !strncmp(pmu, "cpu_", 4));
+}
+
 static void search_core(void *context, const char *pmu)
 {
 	struct core_search *search = context;
-	uint32_t type;
 
-	if (!read_type(search->system, pmu, &type) &&
-	    (type == PERF_TYPE_RAW || !strncmp(pmu, "armv", 4) || !strncmp(pmu, "cpu_", 4)))
-		search->found = true;
+	search->found |= pmu_sysfs_is_core(search->system, pmu);
 }
 
 bool pmu_sysfs_has_core(const struct pmu_system *system)

@@ -28,21 +28,6 @@ struct calibration {
 	uint32_t bss_size;
 };
 
-/* "calls_overhead" of CALLS(calls): is it one, and what is its prefix? */
-static bool is_overhead(const struct session *session, const struct user_variable *variable,
-			char *calls, size_t size)
-{
-	size_t length = strlen(variable->name), suffix = strlen("_overhead");
-	char stats[160];
-
-	if (length <= suffix || strcmp(variable->name + length - suffix, "_overhead") ||
-	    variable->size != sizeof(int64_t) * DUET_PMU_MAX)
-		return false;
-	snprintf(calls, size, "%.*s", (int)(length - suffix), variable->name);
-	snprintf(stats, sizeof(stats), "%s_stats", calls);
-	return session_variable(session, stats);
-}
-
 static bool any_overhead(const struct session *session)
 {
 	const struct user_half *user = session->split.user;
@@ -50,7 +35,7 @@ static bool any_overhead(const struct session *session)
 	size_t i;
 
 	for (i = 0; i < user->nvariables; i++) {
-		if (is_overhead(session, &user->variables[i], calls, sizeof(calls)))
+		if (session_is_overhead(session, &user->variables[i], calls, sizeof(calls)))
 			return true;
 	}
 	return false;
@@ -194,7 +179,7 @@ static void note_overheads(struct calibration *calibration, const char *where)
 		const struct user_variable *variable = &user->variables[i];
 		int64_t *overhead, value;
 
-		if (!is_overhead(session, variable, calls, sizeof(calls)) ||
+		if (!session_is_overhead(session, variable, calls, sizeof(calls)) ||
 		    !calls_left(calibration, calls))
 			continue;
 		overhead = (int64_t *)((char *)hook_half_data(session->half, variable->data) +
@@ -332,7 +317,7 @@ int session_calibrate(struct session *session, struct err *err)
 			calibration_cache_write(session);
 	}
 	for (i = 0; i < user->nvariables; i++) {
-		if (!is_overhead(session, &user->variables[i], calls, sizeof(calls)))
+		if (!session_is_overhead(session, &user->variables[i], calls, sizeof(calls)))
 			continue;
 		overhead =
 			(int64_t *)((char *)hook_half_data(session->half, user->variables[i].data) +

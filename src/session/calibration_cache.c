@@ -57,14 +57,6 @@ static bool cache_path(struct session *session, char *path, size_t size)
 	return true;
 }
 
-static bool is_cost(const struct user_variable *variable)
-{
-	size_t length = strlen(variable->name), suffix = strlen("_overhead");
-
-	return length > suffix && !strcmp(variable->name + length - suffix, "_overhead") &&
-	       variable->size == sizeof(int64_t) * DUET_PMU_MAX;
-}
-
 static void *memory_of(struct session *session, const struct user_variable *variable)
 {
 	return (char *)hook_half_data(session->half, variable->data) + variable->offset;
@@ -80,11 +72,13 @@ bool calibration_cache_read(struct session *session)
 	if (!cache_path(session, path, sizeof(path)) || buf_read_file(&file, path, NULL))
 		return false;
 	for (i = 0; i < user->nvariables; i++)
-		expected += is_cost(&user->variables[i]) ? user->variables[i].size : 0;
+		expected += session_is_overhead(session, &user->variables[i], NULL, 0)
+				    ? user->variables[i].size
+				    : 0;
 	if (file.size != expected)
 		return false;
 	for (i = 0; i < user->nvariables; i++) {
-		if (!is_cost(&user->variables[i]))
+		if (!session_is_overhead(session, &user->variables[i], NULL, 0))
 			continue;
 		memcpy(memory_of(session, &user->variables[i]), file.data + at,
 		       user->variables[i].size);
@@ -104,7 +98,7 @@ void calibration_cache_write(struct session *session)
 	if (!cache_path(session, path, sizeof(path)))
 		return;
 	for (i = 0; i < user->nvariables; i++) {
-		if (is_cost(&user->variables[i]) &&
+		if (session_is_overhead(session, &user->variables[i], NULL, 0) &&
 		    buf_append(&file, memory_of(session, &user->variables[i]),
 			       user->variables[i].size))
 			return;

@@ -94,6 +94,9 @@ int session_apply_sets(struct session *session, struct err *err);
 int session_set_variable(struct session *session, const char *name, const char *value,
 			 struct err *err);
 const struct user_variable *session_variable(const struct session *session, const char *name);
+/* "calls_overhead" of CALLS(calls): is it one? Then @calls, if given, gets its prefix. */
+bool session_is_overhead(const struct session *session, const struct user_variable *variable,
+			 char *calls, size_t size);
 /* Memory of a variable in the half, or NULL. */
 void *session_variable_data(const struct session *session, const char *name, size_t size);
 int session_check_maps(struct session *session, struct err *err); /* names, before load */

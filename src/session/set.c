@@ -30,6 +30,22 @@ const struct user_variable *session_variable(const struct session *session, cons
 	return NULL;
 }
 
+bool session_is_overhead(const struct session *session, const struct user_variable *variable,
+			 char *calls, size_t size)
+{
+	size_t length = strlen(variable->name), suffix = strlen("_overhead");
+	char stats[160];
+
+	if (length <= suffix || strcmp(variable->name + length - suffix, "_overhead") ||
+	    variable->size != sizeof(int64_t) * DUET_PMU_MAX)
+		return false;
+	length -= suffix;
+	if (calls)
+		snprintf(calls, size, "%.*s", (int)length, variable->name);
+	snprintf(stats, sizeof(stats), "%.*s_stats", (int)length, variable->name);
+	return session_variable(session, stats);
+}
+
 void *session_variable_data(const struct session *session, const char *name, size_t size)
 {
 	const struct user_variable *variable = session_variable(session, name);

@@ -155,7 +155,7 @@ ok "list into a pipe that closes early: quiet"
 ok "list into a full device: 1"
 
 # ---- doctor --------------------------------------------------------------------------------------------
-t "doctor: BTF, probes, PMU, compiler" 0 'out~^  BTF +yes' 'out~^  kprobes +(yes|no)' \
+t "doctor: BTF, probes, PMU, compiler" 0 'out~^  (hardware PMU|[a-z0-9_]+) +(no|[0-9]+) .*(virtual machine|found none|are free)' 'out~^  BTF +yes' 'out~^  kprobes +(yes|no)' \
 	'out~^  cycles +(yes|no)' 'out~^  page-faults +yes' 'out~^  perf_event_paranoid' \
 	'out~^  clang +yes +/.*clang' 'err!.' -- "$duet" doctor
 t "doctor without a compiler says how to get one" 0 'out~^  clang +no .*(apt|install)' -- \

@@ -487,9 +487,48 @@ static void file_limit_is_raised_and_told(void **state)
 
 #define FAKE(name) cmocka_unit_test_setup_teardown(name, setup_fake, teardown_fake)
 
+/* A CPU with three counters, of which others have pinned one: the third event reads nothing. */
+static unsigned int opened, room;
+
+static int open_counted(const struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
+			unsigned long flags)
+{
+	(void)pid;
+	(void)cpu;
+	(void)group_fd;
+	(void)flags;
+	if (attr->type != PERF_TYPE_HARDWARE || attr->config != PERF_COUNT_HW_CACHE_MISSES)
+		return -ENOENT;
+	assert_true(attr->pinned && !attr->disabled);
+	return open(opened++ <= room ? "/dev/zero" : "/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void test_capacity(void **state)
+{
+	struct pmu_capacity *rows = NULL;
+	struct err err = { 0 };
+	struct fake fake;
+	size_t count = 0;
+
+	(void)state;
+	fake_create(&fake);
+	fake.system.open = open_counted;
+	for (room = 0; room < 4; room++) {
+		opened = 0; /* the first only says whether the event is there */
+		assert_int_equal(pmu_capacities_on(&fake.system, &rows, &count, &err), 0);
+		assert_int_equal(count, 1);
+		assert_string_equal(rows[0].pmu, "cpu");
+		assert_string_equal(rows[0].event, "cache-misses");
+		assert_int_equal(rows[0].free, room);
+		free(rows);
+	}
+	fake_destroy(&fake);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_capacity),
 		cmocka_unit_test(page_faults_of_this_cpu_are_exact),
 		cmocka_unit_test(all_cpus_sum_up),
 		cmocka_unit_test(missing_event_is_a_state_with_a_reason),

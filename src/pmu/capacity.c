@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * How many counters are free, by trying: pinned events are opened until one of them finds no
+ * counter. What others have pinned (the watchdog, another tool) is thereby taken off.
+ */
+#include "pmu/counter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define TRIES 64 /* more counters than any CPU has */
+
+/* First those that no CPU counts in a counter of their own; cycles and, on x86, instructions do. */
+static const struct {
+	const char *name;
+	uint64_t config;
+} candidates[] = {
+	{ "branch-misses", PERF_COUNT_HW_BRANCH_MISSES },
+	{ "cache-misses", PERF_COUNT_HW_CACHE_MISSES },
+	{ "branches", PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "instructions", PERF_COUNT_HW_INSTRUCTIONS },
+};
+
+struct search {
+	const struct pmu_system *system;
+	struct pmu_capacity *found;
+	size_t count, capacity;
+	bool failed;
+};
+
+static int open_pinned(const struct pmu_system *system, uint64_t config, int cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_HARDWARE,
+		.config = config,
+		.pinned = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+	};
+
+	return system->open(&attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* A pinned event that found no counter is in an error state: it reads as end of file. */
+static bool counts(int fd)
+{
+	struct pmu_reading reading;
+
+	return read(fd, &reading, sizeof(reading)) == sizeof(reading);
+}
+
+static unsigned int count_free(const struct pmu_system *system, uint64_t config, int cpu)
+{
+	unsigned int opened = 0, good = 0;
+	int fds[TRIES];
+
+	while (opened < TRIES) {
+		fds[opened] = open_pinned(system, config, cpu);
+		if (fds[opened] < 0)
+			break;
+		opened++;
+		if (!counts(fds[opened - 1]))
+			break;
+		good++;
+	}
+	while (opened)
+		close(fds[--opened]);
+	return good;
+}
+
+/* Of a hybrid CPU the upper half of config says which of its PMUs is meant. */
+static int choose_event(const struct pmu_system *system, uint64_t upper, int cpu)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
+		int fd = open_pinned(system, candidates[i].config | upper, cpu);
+
+		if (fd < 0)
+			continue;
+		close(fd);
+		return i;
+	}
+	return -1;
+}
+
+static void measure(void *context, const char *pmu)
+{
+	struct search *search = context;
+	struct pmu_event event = { 0 };
+	struct pmu_capacity *row;
+	CLEANUP(free_pointer)
+	int *cpus = NULL;
+	size_t ncpus = 0;
+	uint64_t upper;
+	int chosen;
+
+	if (search->failed || !pmu_sysfs_is_core(search->system, pmu) ||
+	    pmu_sysfs_init(search->system, pmu, &event))
+		return;
+	if (*event.cpumask && pmu_cpu_list(event.cpumask, &cpus, &ncpus))
+		return;
+	upper = !strncmp(pmu, "cpu_", 4) ? (uint64_t)event.attr.type << 32 : 0;
+	row = array_grow(&search->found, &search->count, &search->capacity, sizeof(*row));
+	if (!row) {
+		search->failed = true;
+		return;
+	}
+	*row = (struct pmu_capacity){ .cpu = ncpus ? cpus[0] : 0 };
+	snprintf(row->pmu, sizeof(row->pmu), "%s", pmu);
+	chosen = choose_event(search->system, upper, row->cpu);
+	if (chosen < 0)
+		return;
+	row->event = candidates[chosen].name;
+	row->free = count_free(search->system, candidates[chosen].config | upper, row->cpu);
+}
+
+int pmu_capacities_on(const struct pmu_system *system, struct pmu_capacity **ret, size_t *count,
+		      struct err *err)
+{
+	struct search search = { .system = pmu_system_or_this(system) };
+
+	pmu_sysfs_each(search.system, "", measure, &search);
+	if (search.failed) {
+		free(search.found);
+		return err_nomem(err);
+	}
+	*ret = search.found;
+	*count = search.count;
+	return 0;
+}
+
+int pmu_capacities(struct pmu_capacity **ret, size_t *count, struct err *err)
+{
+	return pmu_capacities_on(NULL, ret, count, err);
+}
