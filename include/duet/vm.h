@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct vm;
 
@@ -262,6 +263,7 @@ const void *vm_machine_code(const struct vm *vm, uint32_t function, size_t *size
  * from; -1: none (stubs, prologue). */
 int64_t vm_machine_insn(const struct vm *vm, uint32_t function, size_t offset);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
