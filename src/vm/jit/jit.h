@@ -241,13 +241,18 @@ struct jit_code {
 	} * patches;
 	size_t npatches, patches_capacity;
 	const struct jit_runtime *runtime;
+	/* What target->begin() made, which callx and misses of checks call on their way to C: no place
+	 * of its own, but steps, which start at depth 0 again where another stub begins. */
+	struct jit_range stubs;
+	uint32_t stub[8]; /* offsets: the back end's own affair */
 };
 
 /* What compiled code refers to: plain addresses, valid as long as the vm. */
 struct jit_runtime {
 	struct vm *vm;
 	/* Thread-local lower bound of the stack, relative to the thread pointer (fs:0, tpidr_el0): a
-	 * recursive function calls `overflow` when its stack pointer would fall below. */
+	 * recursive function goes to `overflow` when its stack pointer would fall below: before it
+	 * saves anything, and by a jump, so that the place is the call that did not succeed. */
 	int64_t limit_offset;
 	void (*overflow)(struct vm *vm) __attribute__((noreturn));
 	/* The machine address to call for a callx, or unwinds with VM_FAULT_EXECUTE. */
