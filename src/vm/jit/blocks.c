@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "vm/jit/passes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int jit_scratch(struct jit_function *function, size_t size, struct jit_arena *ret)
+{
+	if (size > function->scratch_size) {
+		void *scratch;
+
+		size += size / 2; /* the next function may be bigger */
+		scratch = malloc(size);
+		if (!scratch)
+			return err_nomem(function->err);
+		free(function->scratch);
+		function->scratch = scratch;
+		function->scratch_size = size;
+	}
+	ret->at = function->scratch;
+	ret->end = ret->at + function->scratch_size;
+	return 0;
+}
+
+void *jit_take(struct jit_arena *arena, size_t count, size_t size)
+{
+	void *ret = arena->at;
+
+	size = (count * size + 7) & ~(size_t)7;
+	assert(size <= (size_t)(arena->end - arena->at));
+	arena->at += size;
+	return ret;
+}
+
+static int grow(void *array_pointer, uint32_t *capacity, size_t wanted, size_t element)
+{
+	void **array = array_pointer;
+	void *bigger;
+
+	if (wanted <= *capacity)
+		return 0;
+	wanted += wanted / 2;
+	bigger = realloc(*array, wanted * element);
+	if (!bigger)
+		return -ENOMEM;
+	*array = bigger;
+	*capacity = wanted;
+	return 0;
+}
+
+int jit_reserve(struct jit_function *function, size_t ninsns, size_t nblocks)
+{
+	uint32_t for_order = function->blocks_capacity;
+
+	if (grow(&function->insns, &function->insns_capacity, function->ninsns + ninsns,
+		 sizeof(*function->insns)) ||
+	    grow(&function->order, &for_order, function->nblocks + nblocks,
+		 sizeof(*function->order)) ||
+	    grow(&function->blocks, &function->blocks_capacity, function->nblocks + nblocks,
+		 sizeof(*function->blocks)))
+		return err_nomem(function->err);
+	return 0;
+}
+
+void jit_release(struct jit_function *function)
+{
+	free(function->insns);
+	free(function->blocks);
+	free(function->order);
+	free(function->targets);
+	free(function->scratch);
+	function->insns = NULL;
+	function->blocks = NULL;
+	function->order = function->targets = NULL;
+	function->scratch = NULL;
+	function->insns_capacity = function->blocks_capacity = function->targets_capacity = 0;
+	function->scratch_size = 0;
+}
+
+size_t jit_graph_size(const struct jit_function *function)
+{
+	return (size_t)function->nblocks * 4 * sizeof(uint32_t) + 64;
+}
+
+/* Depth first, without recursion: `done` counts the successors of a block that were looked at. */
+void jit_graph_make(struct jit_function *function, struct jit_arena *arena, struct jit_graph *ret)
+{
+	uint32_t n = function->nblocks, height = 0, last = n;
+	uint32_t *forward = jit_take(arena, n, sizeof(*forward));
+	uint32_t *place = jit_take(arena, n, sizeof(*place));
+	uint32_t *stack = jit_take(arena, n, sizeof(*stack));
+	uint32_t *done = jit_take(arena, n, sizeof(*done));
+
+	for (uint32_t i = 0; i < n; i++)
+		function->blocks[i].reachable = false;
+	function->blocks[0].reachable = true;
+	stack[height] = 0;
+	done[height++] = 0;
+	while (height) {
+		uint32_t block = stack[height - 1], to;
+
+		if (done[height - 1] == jit_nsuccessors(function, block)) {
+			forward[--last] = block;
+			height--;
+			continue;
+		}
+		to = *jit_successor(function, block, done[height - 1]++);
+		if (!function->blocks[to].reachable) {
+			function->blocks[to].reachable = true;
+			stack[height] = to;
+			done[height++] = 0;
+		}
+	}
+	ret->nblocks = n - last;
+	ret->forward = forward + last;
+	ret->place = place;
+	memset(place, 0xff, n * sizeof(*place)); /* JIT_NOWHERE */
+	for (uint32_t i = 0; i < ret->nblocks; i++)
+		place[ret->forward[i]] = i;
+}

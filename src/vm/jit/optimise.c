@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The order of the passes, and what the back ends want to know of a function as a whole. */
+#include "vm/jit/passes.h"
+
+#include <errno.h>
+
+/*
+ * Registers that may be read before anything wrote them are zero at the start, as in the
+ * interpreter; lower.c has left room for that. r1 to r5 are arguments, r10 is set up.
+ */
+static void clear_unset(struct jit_function *function)
+{
+	struct jit_block *entry = &function->blocks[0];
+	uint16_t live = entry->live_in;
+	uint32_t at = entry->first;
+
+	for (uint8_t reg = 0; reg < ISA_FRAME; reg++) {
+		struct jit_insn *insn = &function->insns[at];
+
+		if ((reg >= 1 && reg <= VM_MAX_ARGUMENTS) || !(live & jit_bit(reg)))
+			continue;
+		*insn = (struct jit_insn){ .op = JIT_MOV,
+					   .width = 8,
+					   .dst = reg,
+					   .a = JIT_NONE,
+					   .b = JIT_NONE,
+					   .base = JIT_NONE,
+					   .index = JIT_NONE,
+					   .insn = insn->insn };
+		entry->live_in &= ~jit_bit(reg);
+		at++;
+	}
+}
+
+/* Takes out what was deleted. */
+static void close_gaps(struct jit_function *function)
+{
+	for (uint32_t k = 0; k < function->norder; k++) {
+		struct jit_block *block = &function->blocks[function->order[k]];
+		struct jit_insn *insns = &function->insns[block->first];
+		uint32_t kept = 0;
+
+		for (uint32_t i = 0; i < block->count; i++)
+			if (insns[i].op != JIT_NOP)
+				insns[kept++] = insns[i];
+		block->count = kept;
+	}
+}
+
+static bool calls(uint8_t op)
+{
+	return op == JIT_CALL_C || op == JIT_CALL_LOCAL || op == JIT_CALLX;
+}
+
+static void summarise(struct jit_function *function)
+{
+	uint16_t reads = 0, writes = 0;
+
+	function->calls = false;
+	for (uint32_t k = 0; k < function->norder; k++) {
+		const struct jit_block *block = &function->blocks[function->order[k]];
+
+		for (uint32_t i = 0; i < block->count; i++) {
+			const struct jit_insn *insn = &function->insns[block->first + i];
+
+			reads |= jit_reads(insn);
+			writes |= jit_writes(insn);
+			function->calls |= calls(insn->op);
+		}
+	}
+	function->used = reads | writes;
+	function->written = writes;
+	function->uses_frame = function->used & jit_bit(ISA_FRAME);
+}
+
+int jit_optimise(struct jit_function *function)
+{
+	struct jit_graph graph;
+	struct jit_arena arena;
+
+	if (jit_scratch(function, jit_graph_size(function) + jit_liveness_size(function), &arena))
+		return -ENOMEM;
+	jit_graph_make(function, &arena, &graph);
+	jit_liveness(function, &graph, &arena);
+	clear_unset(function);
+	function->norder = 0;
+	for (uint32_t i = 0; i < function->nblocks; i++)
+		if (function->blocks[i].reachable)
+			function->order[function->norder++] = i;
+	close_gaps(function);
+	jit_mark_live(function, &graph);
+	summarise(function);
+	return 0;
+}

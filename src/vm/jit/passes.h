@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Between the passes of the compiler: the graph of a function's blocks, and what each file does.
+ * Everything lies in the function's scratch memory, which is valid until the next jit_scratch().
+ */
+#pragma once
+
+#include "vm/jit/jit.h"
+
+#define JIT_CLOBBERED 0x3f /* r0 to r5: lost in a call */
+
+/* Scratch memory, taken from the front. */
+struct jit_arena {
+	uint8_t *at, *end;
+};
+
+/* Empties the scratch memory and makes it at least @size bytes. 0 or -ENOMEM. */
+int jit_scratch(struct jit_function *function, size_t size, struct jit_arena *ret);
+/* @count elements of @size bytes, not cleared. The arena must have been made big enough. */
+void *jit_take(struct jit_arena *arena, size_t count, size_t size);
+
+/* Makes room for @ninsns more instructions and @nblocks more blocks. */
+int jit_reserve(struct jit_function *function, size_t ninsns, size_t nblocks);
+
+static inline uint16_t jit_bit(uint8_t reg)
+{
+	return reg == JIT_NONE ? 0 : 1u << reg;
+}
+
+static inline struct jit_insn *jit_end_of(const struct jit_function *function, uint32_t block)
+{
+	const struct jit_block *b = &function->blocks[block];
+
+	return &function->insns[b->first + b->count - 1];
+}
+
+static inline bool jit_is_end(uint8_t op)
+{
+	return (op >= JIT_JUMP && op <= JIT_TRAP) || op == JIT_SWITCH;
+}
+
+/* The places where the successors of a block stand: next, taken, then a switch's. */
+static inline uint32_t jit_nsuccessors(const struct jit_function *function, uint32_t block)
+{
+	const struct jit_insn *end = jit_end_of(function, block);
+
+	switch (end->op) {
+	case JIT_JUMP:
+		return 1;
+	case JIT_BRANCH:
+		return 2;
+	case JIT_SWITCH:
+		return 1 + end->imm;
+	default:
+		return 0;
+	}
+}
+
+static inline uint32_t *jit_successor(const struct jit_function *function, uint32_t block,
+				      uint32_t i)
+{
+	struct jit_block *b = &function->blocks[block];
+	const struct jit_insn *end;
+
+	if (!i)
+		return &b->next;
+	end = jit_end_of(function, block);
+	if (end->op == JIT_BRANCH)
+		return &b->taken;
+	return &function->targets[end->target + i - 1];
+}
+
+/* blocks.c: the graph of the blocks that can be reached. */
+struct jit_graph {
+	uint32_t nblocks;  /* that can be reached */
+	uint32_t *forward; /* ... in reverse postorder: forward[0] is 0 */
+	uint32_t *place;   /* of a block in forward; JIT_NOWHERE: cannot be reached */
+};
+
+size_t jit_graph_size(const struct jit_function *function);
+/* Sets `reachable`, too. */
+void jit_graph_make(struct jit_function *function, struct jit_arena *arena, struct jit_graph *ret);
+
+/* live.c: sets live_in of the blocks. @arena: jit_liveness_size(). */
+size_t jit_liveness_size(const struct jit_function *function);
+void jit_liveness(struct jit_function *function, const struct jit_graph *graph,
+		  struct jit_arena *arena);
+/* ... then `live` of all instructions. */
+void jit_mark_live(struct jit_function *function, const struct jit_graph *graph);
+
+/* The function (of those that are no alias) whose code contains an instruction. */
+static inline uint32_t jit_function_at(const struct vm *vm, uint32_t insn)
+{
+	uint32_t low = 0, high = vm->nordered;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (vm->functions[vm->order[middle]].first <= insn)
+			low = middle;
+		else
+			high = middle;
+	}
+	return vm->order[low];
+}
