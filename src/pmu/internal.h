@@ -29,6 +29,9 @@ int pmu_cache_find(const char *text, size_t size, uint64_t *config, char *name, 
 /* All cache events that exist, as canonical names. */
 void pmu_cache_each(void (*fn)(void *context, const char *name), void *context);
 
+/* All names of libpfm4 for the PMUs of this machine. */
+void pmu_pfm_each(pmu_name_fn fn, void *context);
+
 /* ---- sysfs ------------------------------------------------------------------------------- */
 /* Contents of a file without the trailing newline; size or -errno. -E2BIG if it does not fit. */
 int pmu_read_file(char *text, size_t size, const char *format, ...)

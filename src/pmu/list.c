@@ -58,4 +58,5 @@ void pmu_list_on(const struct pmu_system *system, pmu_name_fn fn, void *context)
 void pmu_list(pmu_name_fn fn, void *context)
 {
 	pmu_list_on(NULL, fn, context);
+	pmu_pfm_each(fn, context);
 }

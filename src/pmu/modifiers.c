@@ -8,7 +8,7 @@ struct modifiers {
 	bool privilege; /* one of u k h was given, so the exclude bits are decided */
 	bool guest;     /* one of G H was given */
 	struct perf_event_attr *attr;
-	bool *precise_max;
+	struct pmu_event *event;
 };
 
 static void exclude_all_levels(struct modifiers *state)
@@ -74,7 +74,7 @@ static void modify_precise(struct modifiers *state)
 
 static void modify_precise_max(struct modifiers *state)
 {
-	*state->precise_max = true;
+	state->event->precise_max = true;
 }
 
 static void modify_pinned(struct modifiers *state)
@@ -87,30 +87,39 @@ static void modify_exclusive(struct modifiers *state)
 	state->attr->exclusive = 1;
 }
 
+static void modify_sample_read(struct modifiers *state)
+{
+	state->event->sample_read = true;
+}
+
+static void modify_weak(struct modifiers *state)
+{
+	state->event->weak = true;
+}
+
 static const struct modifier {
 	char letter;
-	unsigned char times;                    /* how often it may be given */
-	void (*apply)(struct modifiers *state); /* NULL: known to perf, not honoured here */
-	const char *meaning;
+	unsigned char times; /* how often it may be given */
+	void (*apply)(struct modifiers *state);
 } modifiers[] = {
-	{ 'u', 1, modify_user, "user code" },
-	{ 'k', 1, modify_kernel, "kernel code" },
-	{ 'h', 1, modify_hypervisor, "hypervisor" },
-	{ 'I', 1, modify_idle, "not while idle" },
-	{ 'G', 1, modify_guest, "guests" },
-	{ 'H', 1, modify_host, "the host" },
-	{ 'p', 3, modify_precise, "precise" },
-	{ 'P', 1, modify_precise_max, "as precise as can be" },
-	{ 'S', 1, NULL, "read the group's values with each sample" },
-	{ 'D', 1, modify_pinned, "pinned" },
-	{ 'e', 1, modify_exclusive, "exclusive" },
-	{ 'W', 1, NULL, "weak group" },
+	{ 'u', 1, modify_user },        /* user code */
+	{ 'k', 1, modify_kernel },      /* kernel code */
+	{ 'h', 1, modify_hypervisor },  /* hypervisor */
+	{ 'I', 1, modify_idle },        /* not while idle */
+	{ 'G', 1, modify_guest },       /* guests */
+	{ 'H', 1, modify_host },        /* the host */
+	{ 'p', 3, modify_precise },     /* precise */
+	{ 'P', 1, modify_precise_max }, /* as precise as can be */
+	{ 'S', 1, modify_sample_read }, /* read the group's values with each sample */
+	{ 'D', 1, modify_pinned },      /* pinned */
+	{ 'e', 1, modify_exclusive },   /* exclusive */
+	{ 'W', 1, modify_weak },        /* weak group */
 };
 
 int pmu_parse_modifiers(const struct pmu_parser *parser, const char *letters)
 {
 	struct perf_event_attr *attr = &parser->event->attr;
-	struct modifiers state = { .attr = attr, .precise_max = &parser->event->precise_max };
+	struct modifiers state = { .attr = attr, .event = parser->event };
 	const size_t count = sizeof(modifiers) / sizeof(modifiers[0]);
 	unsigned char seen[sizeof(modifiers) / sizeof(modifiers[0])] = { 0 };
 	const char *at;
@@ -131,12 +140,6 @@ int pmu_parse_modifiers(const struct pmu_parser *parser, const char *letters)
 			return pmu_refuse(parser, -EINVAL,
 					  "modifier '%c' is repeated at character %zu", *at,
 					  position);
-		if (!modifiers[i].apply)
-			return pmu_refuse(
-				parser, -EOPNOTSUPP,
-				"modifier '%c' (%s) at character %zu is not supported yet: "
-				"leave it out",
-				*at, modifiers[i].meaning, position);
 		modifiers[i].apply(&state);
 	}
 	return 0;

@@ -2,6 +2,7 @@
 /*
  * Event text to attr. The grammar is perf's:
  *	NAME[:MODIFIERS]  NAME/TERMS/[MODIFIERS]  PMU/TERMS/[MODIFIERS]  SUBSYSTEM:EVENT[:MODIFIERS]
+ *	mem:ADDRESS[/BYTES][:ACCESS][:MODIFIERS]  LIBPFM4-NAME[:UMASK...][:MODIFIERS]
  */
 #include "pmu/parser.h"
 
@@ -172,41 +173,74 @@ static int parse_bare_alias(const struct pmu_parser *parser, const char *name)
 	return pmu_apply_alias(parser, &alias, &alias, 1);
 }
 
-/* NAME[:MODIFIERS] and SUBSYSTEM:EVENT[:MODIFIERS]. */
+/* Cuts @name out of the text, up to @end. */
+static void take_name(const struct pmu_parser *parser, const char *end, char *name, size_t size)
+{
+	snprintf(name, size, "%.*s", (int)(end - parser->text), parser->text);
+}
+
+/* SUBSYSTEM:EVENT[:MODIFIERS]; *end is behind EVENT. */
+static int parse_two_words(const struct pmu_parser *parser, const char *colon, const char **end)
+{
+	char subsystem[sizeof(parser->event->text)], name[sizeof(parser->event->text)];
+
+	if (!*colon || pmu_is_modifiers(colon + 1))
+		return -ENOENT;
+	*end = strchrnul(colon + 1, ':');
+	take_name(parser, colon, subsystem, sizeof(subsystem));
+	snprintf(name, sizeof(name), "%.*s", (int)(*end - colon - 1), colon + 1);
+	return parse_tracepoint(parser, subsystem, name);
+}
+
+/* What follows the last colon may be modifiers; the rest, unit masks and all, is libpfm4's. */
+static int parse_other_name(const struct pmu_parser *parser, const char **end)
+{
+	const char *last = strrchr(parser->text, ':');
+	char name[sizeof(parser->event->text)];
+	struct err why = { 0 };
+	int code;
+
+	if (!last || !last[1] || !pmu_is_modifiers(last + 1) || last[-1] == ':')
+		last = strchr(parser->text, 0);
+	take_name(parser, last, name, sizeof(name));
+	*end = last;
+	code = pmu_parse_pfm(parser, name, &why);
+	return code == -EINVAL ? pmu_refuse(parser, code, "%s", why.text) : code;
+}
+
+/* All names without slashes. */
 static int parse_plain(const struct pmu_parser *parser)
 {
 	struct pmu_event *event = parser->event;
-	const char *colon = strchrnul(parser->text, ':');
-	const char *letters = *colon ? colon + 1 : colon;
+	const char *colon = strchrnul(parser->text, ':'), *end = colon;
 	char name[sizeof(event->text)];
 	int code;
 
-	snprintf(name, sizeof(name), "%.*s", (int)(colon - parser->text), parser->text);
+	take_name(parser, colon, name, sizeof(name));
 	if (!*name)
 		return pmu_refuse(parser, -EINVAL, "a name is missing");
-	if (!strcmp(name, "mem") && *colon)
-		return pmu_refuse(parser, -EOPNOTSUPP, "breakpoint events are not supported yet");
 	code = parse_generic(parser, name, sizeof(name));
 	if (code == -ENOENT)
 		code = parse_bare_alias(parser, name);
-	if (code == -ENOENT && (!*letters || pmu_is_modifiers(letters)))
-		return unknown_name(parser, name);
 	if (code == -ENOENT) {
-		const char *second = strchrnul(letters, ':');
-		char tracepoint[sizeof(event->text)];
-
-		snprintf(tracepoint, sizeof(tracepoint), "%.*s", (int)(second - letters), letters);
-		if (parse_tracepoint(parser, name, tracepoint))
-			return pmu_refuse(parser, -ENOENT, "there is no tracepoint %s:%s in %s",
-					  name, tracepoint, parser->system->tracefs);
-		snprintf(name, sizeof(name), "%.*s", (int)(second - parser->text), parser->text);
-		letters = *second ? second + 1 : second;
-	} else if (code) {
-		return code;
+		code = parse_two_words(parser, colon, &end);
+		if (code == -ENOENT)
+			code = parse_other_name(parser, &end);
+		if (!code)
+			take_name(parser, end, name, sizeof(name));
 	}
-	code = pmu_parse_modifiers(parser, letters);
-	if (!code && snprintf(event->text, sizeof(event->text), "%s%s%s", name, *letters ? ":" : "",
-			      letters) >= (int)sizeof(event->text))
+	if (code == -ENOENT && *colon && !pmu_is_modifiers(colon + 1))
+		return pmu_refuse(parser, -ENOENT,
+				  "there is no tracepoint of this name in %s, and no such event",
+				  parser->system->tracefs);
+	if (code == -ENOENT)
+		return unknown_name(parser, name);
+	if (code)
+		return code;
+	end += *end == ':';
+	code = pmu_parse_modifiers(parser, end);
+	if (!code && snprintf(event->text, sizeof(event->text), "%s%s%s", name, *end ? ":" : "",
+			      end) >= (int)sizeof(event->text))
 		return pmu_refuse(parser, -EINVAL, "its full name is too long");
 	return code;
 }
@@ -272,7 +306,10 @@ int pmu_parse_on(const struct pmu_system *system, const char *text, struct pmu_e
 		return pmu_refuse(&parser, -EOPNOTSUPP,
 				  "groups in braces are not supported here: "
 				  "use PMU_GROUP()");
-	code = slash ? parse_slashes(&parser, slash) : parse_plain(&parser);
+	if (pmu_is_breakpoint(text))
+		code = pmu_parse_breakpoint(&parser);
+	else
+		code = slash ? parse_slashes(&parser, slash) : parse_plain(&parser);
 	if (!code)
 		*ret = event;
 	return code;

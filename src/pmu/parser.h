@@ -41,3 +41,11 @@ int pmu_apply_alias(const struct pmu_parser *parser, const struct pmu_term *alia
 int pmu_parse_number(const char *text, uint64_t *ret);
 /* "rHEX", up to 64 bits. */
 bool pmu_parse_raw(const char *text, uint64_t *ret);
+
+/* "mem:...": a breakpoint event, the whole text. */
+bool pmu_is_breakpoint(const char *text);
+int pmu_parse_breakpoint(const struct pmu_parser *parser);
+
+/* A name of libpfm4, with its unit masks and without modifiers: -ENOENT when it knows none such, or
+ * is not installed; -EINVAL with the reason in @why. */
+int pmu_parse_pfm(const struct pmu_parser *parser, const char *name, struct err *why);

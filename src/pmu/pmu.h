@@ -29,7 +29,8 @@ struct pmu_system {
 extern const struct pmu_system pmu_this_machine;
 
 /* One event as text asked for it: "cycles", "instructions:u", "LLC-load-misses", "r1a8:k",
- * "cpu/event=0x3c,umask=1/u", "page-faults", "cpu-clock" ... */
+ * "cpu/event=0x3c,umask=1/u", "page-faults", "sched:sched_switch", "mem:0x1000/8:w:u", and names of
+ * libpfm4 ("INST_RETIRED:ANY_P"). */
 struct pmu_event {
 	char text[128]; /* canonical, as reports name it; what name= said, if given */
 	/* size, type, config*, exclude_*, precise_ip, pinned and exclusive are set. */
@@ -43,6 +44,8 @@ struct pmu_event {
 	uint64_t period;   /* from period=, 0: not given */
 	uint64_t freq;     /* from freq=, Hz, 0: not given */
 	bool precise_max;  /* :P, as precise as sampling can be here */
+	bool sample_read;  /* :S, samples carry the values of the whole group */
+	bool weak;         /* :W, its group may be broken up when it cannot be scheduled */
 };
 
 /*

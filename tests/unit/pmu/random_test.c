@@ -49,6 +49,7 @@ static const char grammar[] =
 	"|(misses|core-energy|data_reads|sched:sched_switch)(:MODIFIERS)?"
 	"|cpu/((COMMON|CPU)(,(COMMON|CPU))*)?/MODIFIERS"
 	"|odd/(COMMON(,COMMON)*)?/MODIFIERS"
+	"|mem:NUMBER(/(0x)?0*[1248])?(:(r|w|rw|wr|x))?(:MODIFIERS)?"
 	")$";
 
 /* Which expands the capital words above. */
@@ -63,7 +64,7 @@ static const struct {
 		   "speculative-load))?)?" },
 	{ "READ", "(-(loads?|read)(-RESULT)?|-RESULT(-(loads?|read))?)?" },
 	{ "RESULT", "(refs|Reference|ops|access|misses|miss)" },
-	{ "MODIFIERS", "[ukhIGHpPDe]*" },
+	{ "MODIFIERS", "[ukhIGHpPSDeW]*" },
 	{ "COMMON", "(name=[A-Za-z0-9_.?-]{1,63}|(config|config1|config2)=NUMBER|"
 		    "(period|freq)=POSITIVE)" },
 	{ "CPU", "(misses|core-energy|edge(=(0|1|0x0|0x1))?|event|umask|ldlat|offcore_rsp|twisted|"
@@ -99,7 +100,12 @@ static bool modifiers_repeat(const char *text)
 {
 	const char *letters = strrchr(text, '/'), *at;
 
-	if (letters)
+	if (!strncmp(text, "mem:", 4)) { /* behind the address, the length and the access */
+		letters = text + 4 + strcspn(text + 4, ":");
+		letters += *letters == ':';
+		if (letters[strspn(letters, "rwx")] == ':')
+			letters += strspn(letters, "rwx") + 1;
+	} else if (letters)
 		letters++;
 	else
 		letters = strrchr(text, ':');
