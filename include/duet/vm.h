@@ -246,14 +246,31 @@ const char *vm_fault_text(const struct vm_fault *fault, char *text, size_t size)
 /* ---- checked mode: what the code may touch besides its own stack ---- */
 #define VM_REGION_WRITABLE 1
 
-/* [address, address + size) may be touched from now on. Regions must not overlap. -ENOMEM, -EEXIST. */
+/*
+ * All of these on the vm's thread; in an unchecked vm they do nothing and return 0.
+ *
+ * [address, address + size) may be touched from now on: one object, an access must lie within one
+ * region. -EINVAL (no bytes, or past the end of memory), -EEXIST (overlaps another), -ENOMEM.
+ */
 int vm_region_add(struct vm *vm, const void *address, size_t size, unsigned int flags);
-/* Forgets the region that starts at @address. -ENOENT. */
+/* Forgets the region that starts at @address. -ENOENT; -EBUSY: a C function is working on it, and
+ * the caller runs inside its callback. */
 int vm_region_remove(struct vm *vm, const void *address);
+/* Forgets every region that starts in [address, address + size). 0 or -EBUSY. */
+int vm_region_clear(struct vm *vm, const void *address, size_t size);
 /* For natives and contracts: do all the bytes lie in regions (stack included)? True in unchecked
  * vms. */
 bool vm_may_read(const struct vm *vm, uint64_t address, size_t size);
 bool vm_may_write(const struct vm *vm, uint64_t address, size_t size);
+/* Does a string start at @address that ends within its region? */
+bool vm_may_read_string(const struct vm *vm, uint64_t address);
+/* Bytes from @address to the end of its region, 0: none; SIZE_MAX in unchecked vms. */
+size_t vm_region_rest(const struct vm *vm, uint64_t address, bool write);
+/* From a native that was refused what it asked for: ends the running vm_call() with
+ * VM_FAULT_ARGUMENT. No return. */
+void vm_raise_argument(struct vm *vm, uint64_t address, size_t size, bool write)
+	__attribute__((noreturn));
+void vm_raise_string(struct vm *vm, uint64_t address) __attribute__((noreturn));
 
 /* "interpreter", "x86-64" or "arm64". Static memory. */
 const char *vm_engine_name(const struct vm *vm);

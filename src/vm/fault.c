@@ -202,25 +202,29 @@ static void leave(struct vm *vm)
 
 void fault_raise(struct vm *vm, enum vm_fault_kind kind)
 {
-	struct vm_fault *fault = &vm->fault;
+	struct vm_fault what = { .kind = kind, .insn = VM_INSN_OF_PC };
 
+	if (kind == VM_FAULT_ABORT) {
+		memcpy(what.text, vm->fault.text, sizeof(what.text));
+		if (vm->pc && vm_op_calls_c(vm->pc)) {
+			const struct vm_native *native = native_of(vm, vm->pc);
+
+			what.native = native ? native->name : NULL;
+		}
+	}
+	fault_raise_as(vm, &what);
+}
+
+void fault_raise_as(struct vm *vm, const struct vm_fault *what)
+{
 	if (!running || !atomic_load(&vm->base))
 		abort(); /* vm_raise() without a vm_call(): our own bug */
-	fault->kind = kind;
-	fault->address = 0;
-	fault->size = 0;
-	fault->native = NULL;
-	fault->foreign = false;
-	fault->signal = 0;
-	fault->write = fault->read = false;
-	if (kind != VM_FAULT_ABORT)
-		fault->text[0] = '\0';
-	if (kind == VM_FAULT_ABORT && vm->pc && vm_op_calls_c(vm->pc)) {
-		const struct vm_native *native = native_of(vm, vm->pc);
-
-		fault->native = native ? native->name : NULL;
-	}
+	vm->fault = *what;
 	write_trace(vm);
+	if (what->insn != VM_INSN_OF_PC) {
+		vm->fault.insn = what->insn;
+		vm->fault.trace[0].insn = what->insn;
+	}
 	leave(vm);
 }
 
@@ -460,6 +464,7 @@ const char *vm_fault_text(const struct vm_fault *fault, char *text, size_t size)
 		snprintf(text, size, "instruction budget used up");
 		break;
 	case VM_FAULT_ABORT:
+	case VM_FAULT_ARGUMENT:
 		snprintf(text, size, "%s", fault->text);
 		break;
 	default:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The threaded interpreter: each op carries the address of its handler, and each handler jumps to
- * the next one. interp_body.h is the loop; it is instantiated once as it is and once with an
- * instruction budget.
+ * the next one. interp_body.h is the loop; it is instantiated as it is, with an instruction budget,
+ * and with checks of every access (and a budget).
  *
  * Interrupts cost nothing while none comes: vm_interrupt() sets the flag and then points every op
  * at the `interrupted` handler, so that the next dispatch lands there. That handler takes the
@@ -13,7 +13,9 @@
  * So none is lost, there is no lock, and any thread or signal handler may do it. C functions are
  * not torn out: the interrupt is taken when they return.
  */
-#include "vm/vm_internal.h"
+#include <signal.h>
+
+#include "vm/checked.h"
 
 /* The faulting instruction is recognised by its address: engine->owns(). */
 #define INTERPRETER \
@@ -41,6 +43,19 @@ static bool takes_interrupt(struct vm *vm)
 	return atomic_exchange(&vm->interrupt, VM_INTERRUPT_NONE) != VM_INTERRUPT_NONE;
 }
 
+static uint64_t checked_address(struct vm *vm, uint64_t target, const struct vm_native_plan *plan,
+				const uint64_t *r)
+{
+	struct vm_fault fault = { .kind = VM_FAULT_EXECUTE,
+				  .insn = VM_INSN_OF_PC,
+				  .address = target,
+				  .signal = SIGSEGV };
+
+	if (!plan)
+		fault_raise_as(vm, &fault);
+	return contract_call(vm, plan - vm->natives, r + 1);
+}
+
 /* A callx whose target is none of the vm's own functions. */
 static uint64_t call_address(struct vm *vm, uint64_t target, const struct vm_address *known,
 			     const uint64_t *r)
@@ -52,6 +67,8 @@ static uint64_t call_address(struct vm *vm, uint64_t target, const struct vm_add
 		plan = &vm->natives[known->index];
 	else if (vm->call_by_number && target < vm->nnatives && vm->natives[target].function)
 		plan = &vm->natives[target];
+	if (vm->checked)
+		return checked_address(vm, target, plan, r);
 	if (plan)
 		return native_call(vm, plan, r + 1);
 	return ((integer_function *)(uintptr_t)target)(r[1], r[2], r[3], r[4], r[5]);
@@ -59,6 +76,7 @@ static uint64_t call_address(struct vm *vm, uint64_t target, const struct vm_add
 
 #define INTERP_RUN run_plain
 #define COUNT()    false
+#define CHECKED    0
 #include "vm/interp_body.h"
 #undef INTERP_RUN
 #undef COUNT
@@ -66,11 +84,22 @@ static uint64_t call_address(struct vm *vm, uint64_t target, const struct vm_add
 #define INTERP_RUN run_budget
 #define COUNT()    (vm->budget-- == 0)
 #include "vm/interp_body.h"
+#undef INTERP_RUN
+#undef COUNT
+#undef CHECKED
+
+#define INTERP_RUN run_checked
+#define COUNT()    (vm->options.instruction_budget && vm->budget-- == 0)
+#define CHECKED    1
+#include "vm/interp_body.h"
 
 static int prepare(struct vm *vm, struct err *err)
 {
-	(void)err;
-	if (vm->options.instruction_budget)
+	if (vm->checked && check_slots(vm, NULL, vm->nops))
+		return err_nomem(err);
+	if (vm->checked)
+		run_checked(vm, NULL, NULL, 0);
+	else if (vm->options.instruction_budget)
 		run_budget(vm, NULL, NULL, 0);
 	else
 		run_plain(vm, NULL, NULL, 0);
@@ -83,6 +112,8 @@ static int prepare(struct vm *vm, struct err *err)
 
 static uint64_t run(struct vm *vm, const struct vm_op *entry, const uint64_t *args, uint64_t stack)
 {
+	if (vm->checked)
+		return run_checked(vm, entry, args, stack);
 	if (vm->options.instruction_budget)
 		return run_budget(vm, entry, args, stack);
 	return run_plain(vm, entry, args, stack);

@@ -3,6 +3,7 @@
  * The interpreter loop, included by interp.c with
  *	INTERP_RUN	name of the function
  *	COUNT()		true when the call has used up its instructions
+ *	CHECKED		1: every access must lie in the vm's regions, and C functions have contracts
  *
  * Every operation of insn.def has a label here: the table of labels is made from insn.def, so one
  * that is missing does not compile. With entry NULL the function only tells the vm its table.
@@ -65,14 +66,28 @@
 	op_##id##32_X : if ((sign##int32_t)D operator(sign##int32_t) S) JUMP(); \
 	NEXT();
 
+/* Before an access of op: is it where the op's last access was? If not, check_op() looks. */
+#define CHECK(address)                                                           \
+	do {                                                                     \
+		if (CHECKED) {                                                   \
+			const struct vm_check_slot *slot = &slots[op - vm->ops]; \
+                                                                                 \
+			if ((address)-slot->start > slot->size)                  \
+				check_op(vm, op, address);                       \
+		}                                                                \
+	} while (0)
+
 #define ACCESS(id, type)               \
 	op_LDX##id : vm->pc = op;      \
+	CHECK(S + op->off);            \
 	D = MEMORY(type, S + op->off); \
 	NEXT();                        \
 	op_STX##id : vm->pc = op;      \
+	CHECK(D + op->off);            \
 	MEMORY(type, D + op->off) = S; \
 	NEXT();                        \
 	op_ST##id : vm->pc = op;       \
+	CHECK(D + op->off);            \
 	MEMORY(type, D + op->off) = K; \
 	NEXT();
 
@@ -81,36 +96,46 @@
 
 #define ATOMIC(bits, type)                                                         \
 	op_ADD_MEM##bits : vm->pc = op;                                            \
+	CHECK(D + op->off);                                                        \
 	__atomic_fetch_add(CELL(type), (type)S, __ATOMIC_RELAXED);                 \
 	NEXT();                                                                    \
 	op_OR_MEM##bits : vm->pc = op;                                             \
+	CHECK(D + op->off);                                                        \
 	__atomic_fetch_or(CELL(type), (type)S, __ATOMIC_RELAXED);                  \
 	NEXT();                                                                    \
 	op_AND_MEM##bits : vm->pc = op;                                            \
+	CHECK(D + op->off);                                                        \
 	__atomic_fetch_and(CELL(type), (type)S, __ATOMIC_RELAXED);                 \
 	NEXT();                                                                    \
 	op_XOR_MEM##bits : vm->pc = op;                                            \
+	CHECK(D + op->off);                                                        \
 	__atomic_fetch_xor(CELL(type), (type)S, __ATOMIC_RELAXED);                 \
 	NEXT();                                                                    \
 	op_FETCH_ADD##bits : vm->pc = op;                                          \
+	CHECK(D + op->off);                                                        \
 	S = __atomic_fetch_add(CELL(type), (type)S, __ATOMIC_SEQ_CST);             \
 	NEXT();                                                                    \
 	op_FETCH_OR##bits : vm->pc = op;                                           \
+	CHECK(D + op->off);                                                        \
 	S = __atomic_fetch_or(CELL(type), (type)S, __ATOMIC_SEQ_CST);              \
 	NEXT();                                                                    \
 	op_FETCH_AND##bits : vm->pc = op;                                          \
+	CHECK(D + op->off);                                                        \
 	S = __atomic_fetch_and(CELL(type), (type)S, __ATOMIC_SEQ_CST);             \
 	NEXT();                                                                    \
 	op_FETCH_XOR##bits : vm->pc = op;                                          \
+	CHECK(D + op->off);                                                        \
 	S = __atomic_fetch_xor(CELL(type), (type)S, __ATOMIC_SEQ_CST);             \
 	NEXT();                                                                    \
 	op_XCHG##bits : vm->pc = op;                                               \
+	CHECK(D + op->off);                                                        \
 	S = __atomic_exchange_n(CELL(type), (type)S, __ATOMIC_SEQ_CST);            \
 	NEXT();                                                                    \
 	op_CMPXCHG##bits:                                                          \
 	{                                                                          \
 		type expected = r[0];                                              \
 		vm->pc = op;                                                       \
+		CHECK(D + op->off);                                                \
 		__atomic_compare_exchange_n(CELL(type), &expected, (type)S, false, \
 					    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);   \
 		r[0] = expected;                                                   \
@@ -132,6 +157,7 @@ INTERPRETER static uint64_t INTERP_RUN(struct vm *vm, const struct vm_op *entry,
 		[VM_OP_STOP] = &&stop,
 		[VM_NOPS] = &&interrupted,
 	};
+	const struct vm_check_slot *slots = CHECKED ? vm->checked->slots : NULL;
 	uint64_t r[16];
 	const struct vm_op *op;
 
@@ -208,9 +234,9 @@ op_LDDW_FUNC: D = K; op += 2; DISPATCH();
 	ACCESS(H, uint16_t)
 	ACCESS(W, uint32_t)
 	ACCESS(DW, uint64_t)
-op_LDSXB: vm->pc = op; D = MEMORY(int8_t, S + op->off); NEXT();
-op_LDSXH: vm->pc = op; D = MEMORY(int16_t, S + op->off); NEXT();
-op_LDSXW: vm->pc = op; D = MEMORY(int32_t, S + op->off); NEXT();
+op_LDSXB: vm->pc = op; CHECK(S + op->off); D = MEMORY(int8_t, S + op->off); NEXT();
+op_LDSXH: vm->pc = op; CHECK(S + op->off); D = MEMORY(int16_t, S + op->off); NEXT();
+op_LDSXW: vm->pc = op; CHECK(S + op->off); D = MEMORY(int32_t, S + op->off); NEXT();
 
 	ATOMIC(32, uint32_t)
 	ATOMIC(64, uint64_t)
@@ -273,15 +299,24 @@ op_CALLX: {
 
 call_whole:
 	vm->pc = op;
-	r[0] = ((integer_function *)(uintptr_t)K)(r[1], r[2], r[3], r[4], r[5]);
+	if (CHECKED)
+		r[0] = contract_call(vm, op->off, r + 1);
+	else
+		r[0] = ((integer_function *)(uintptr_t)K)(r[1], r[2], r[3], r[4], r[5]);
 	NEXT();
 call_context:
 	vm->pc = op;
-	r[0] = ((context_function *)(uintptr_t)K)(r[1], r[2], r[3], r[4], r[5], vm->context);
+	if (CHECKED)
+		r[0] = contract_call(vm, op->off, r + 1);
+	else
+		r[0] = ((context_function *)(uintptr_t)K)(r[1], r[2], r[3], r[4], r[5], vm->context);
 	NEXT();
 call_other:
 	vm->pc = op;
-	r[0] = native_call(vm, (const struct vm_native_plan *)(uintptr_t)K, r + 1);
+	if (CHECKED)
+		r[0] = contract_call(vm, op->off, r + 1);
+	else
+		r[0] = native_call(vm, (const struct vm_native_plan *)(uintptr_t)K, r + 1);
 	NEXT();
 
 stop:
@@ -328,6 +363,7 @@ op_LDINDB:
 #undef JUMP
 #undef ALU
 #undef COMPARE
+#undef CHECK
 #undef ACCESS
 #undef CELL
 #undef ATOMIC

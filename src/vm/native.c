@@ -147,6 +147,14 @@ static uint64_t call_by_ffi(const struct vm_native_plan *plan, const uint64_t *a
 	return extend(plan->native->result, result.bits);
 }
 
+void native_take(const struct vm_native *native, const uint64_t *args, uint64_t *ret)
+{
+	for (uint32_t i = 0; i < VM_MAX_ARGUMENTS; i++)
+		ret[i] = native->with_context || i >= native->nargs
+				 ? args[i]
+				 : extend(native->args[i], args[i]);
+}
+
 uint64_t native_call(struct vm *vm, const struct vm_native_plan *plan, const uint64_t *args)
 {
 	const struct vm_native *native = plan->native;

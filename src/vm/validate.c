@@ -104,6 +104,9 @@ static int check_native_call(struct validator *v, const struct bpf_insn *insn)
 			      v->image->nnatives);
 	if (!v->image->natives[insn->imm].function)
 		return refuse(v, "calls native function %d, which is not there", insn->imm);
+	if (v->vm->options.checked && !v->image->natives[insn->imm].contract)
+		return refuse(v, "calls %s(), which has no contract: checked mode needs one",
+			      v->image->natives[insn->imm].name);
 	return 0;
 }
 

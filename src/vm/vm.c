@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vm/vm_internal.h"
+#include "vm/checked.h"
 
 #define DEFAULT_STACK (1u << 20)
 #define DEFAULT_DEPTH 256
@@ -97,12 +97,15 @@ static int vm_init(struct vm *vm, uint32_t *bad_insn, struct err *err)
 
 	fill_options(vm);
 	vm->engine = &vm_interpreter;
+	if (vm->options.engine == VM_ENGINE_JIT)
+		return err_set(err, -ENOTSUP, "there is no compiler for this machine");
 	if (!image->ncode || !image->nfunctions)
 		return err_set(err, -EINVAL, "no code");
 	if (image->ncode > VM_MAX_CODE)
 		return err_set(err, -EINVAL, "%zu instructions are too many: at most %d",
 			       image->ncode, VM_MAX_CODE);
-	rc = take_functions(vm, image, err);
+	rc = check_prepare(vm, err);
+	rc = rc ? rc : take_functions(vm, image, err);
 	rc = rc ? rc : vm_validate(vm, image, bad_insn, err);
 	rc = rc ? rc : native_prepare(vm, image, err);
 	rc = rc ? rc : closure_prepare(vm, err);
@@ -114,6 +117,7 @@ static int vm_init(struct vm *vm, uint32_t *bad_insn, struct err *err)
 static void vm_free(struct vm *vm)
 {
 	closure_release(vm);
+	check_release(vm);
 	if (vm->stack_map)
 		munmap(vm->stack_map, vm->stack_map_size);
 	free(vm->frames);
@@ -198,6 +202,16 @@ static bool runs_here(const struct vm *vm)
 	return false;
 }
 
+uint64_t vm_stack_live(const struct vm *vm)
+{
+	uint32_t function, insn;
+
+	if (!vm->pc || !vm->registers)
+		return 0;
+	vm_locate(vm, vm->pc, &function, &insn);
+	return vm->registers[ISA_FRAME] - vm->functions[function].frame;
+}
+
 /* Uses the stack below the frame of the function that called the C function that calls us. */
 uint64_t vm_call_nested(struct vm *vm, uint32_t function, const uint64_t *args)
 {
@@ -233,6 +247,10 @@ static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args
 		return -EFAULT;
 	}
 	activate(&base.activation, vm);
+	if (vm->checked) { /* what an earlier fault left */
+		vm->checked->pins = NULL;
+		vm->checked->native = NULL;
+	}
 	atomic_store(&vm->base, &base);
 	value = enter(vm, &base.activation, function, args, vm->stack_top);
 	atomic_store_explicit(&vm->base, NULL, memory_order_release);

@@ -143,6 +143,7 @@ struct vm {
 	struct vm_native *own_natives; /* ... when the caller's have another size */
 	struct vm_options options;
 	struct vm_fault fault;
+	struct vm_checked *checked; /* NULL: not in checked mode */
 };
 
 /* abi.c: fill in vm->image and vm->options. -EINVAL, -E2BIG, -ENOMEM. */
@@ -160,6 +161,8 @@ void vm_locate(const struct vm *vm, const struct vm_op *op, uint32_t *function, 
 /* native.c */
 int native_prepare(struct vm *vm, const struct vm_image *image, struct err *err);
 uint64_t native_call(struct vm *vm, const struct vm_native_plan *plan, const uint64_t *args);
+/* The arguments as the function will see them: narrow ones extended. */
+void native_take(const struct vm_native *native, const uint64_t *args, uint64_t *ret);
 
 /* closure.c: addresses of functions, both ways. */
 int closure_prepare(struct vm *vm, struct err *err);
@@ -178,6 +181,13 @@ struct vm_activation *fault_running(void);
 void fault_set_running(struct vm_activation *activation);
 /* Fills in vm->fault from vm->pc and leaves the running call. */
 void fault_raise(struct vm *vm, enum vm_fault_kind kind) __attribute__((noreturn));
+/* The same for faults that say more: kind, insn (VM_INSN_OF_PC: where the vm is), address, size,
+ * native, signal, text, read and write are @what's. */
+#define VM_INSN_OF_PC UINT32_MAX
+void fault_raise_as(struct vm *vm, const struct vm_fault *what) __attribute__((noreturn));
+
+/* vm.c: the lowest stack address that calls in progress use; 0: nothing runs. */
+uint64_t vm_stack_live(const struct vm *vm);
 
 static inline bool vm_op_calls_c(const struct vm_op *op)
 {

@@ -34,7 +34,7 @@ static const char *run_case(char **fields, char *why, size_t size)
 
 	if (program_from_hex(fields[1], &memory) || program_from_hex(fields[2], &code))
 		return "is not hex";
-	if (program_run(&code, &memory, &result, why, size))
+	if (program_run(&code, &memory, NULL, &result, why, size))
 		return why;
 	if (result == want)
 		return NULL;

@@ -86,13 +86,16 @@ static int fail(char *why, size_t size, const char *text)
 	return -1;
 }
 
-static int run_image(const struct vm_image *image, struct buf *memory, uint64_t *result, char *why,
-		     size_t why_size)
+static int run_image(const struct vm_image *image, struct buf *memory, const struct vm_options *how,
+		     uint64_t *result, char *why, size_t why_size)
 {
 	struct vm *vm = NULL;
 	struct vm_options options = { .size = sizeof(options),
 				      .context = &vm,
-				      .callx_by_number = true };
+				      .callx_by_number = true,
+				      .engine = how ? how->engine : VM_ENGINE_INTERPRETER,
+				      .checked = how && how->checked,
+				      .passes_off = how ? how->passes_off : 0 };
 	uint64_t args[2] = { memory->size ? (uintptr_t)memory->data : 0, memory->size };
 	struct vm_fault fault;
 	char text[256];
@@ -100,6 +103,8 @@ static int run_image(const struct vm_image *image, struct buf *memory, uint64_t 
 
 	if (vm_create(image, &options, &vm, why, why_size, NULL))
 		return -1;
+	if (memory->size && vm_region_add(vm, memory->data, memory->size, VM_REGION_WRITABLE))
+		return fail(why, why_size, "its memory is no region");
 	*result = 0;
 	rc = vm_call(vm, 0, args, 2, result, &fault);
 	vm_destroy(vm);
@@ -110,14 +115,16 @@ static int run_image(const struct vm_image *image, struct buf *memory, uint64_t 
 	return -1;
 }
 
-int program_run(const struct buf *code, struct buf *memory, uint64_t *result, char *why,
-		size_t why_size)
+int program_run(const struct buf *code, struct buf *memory, const struct vm_options *how,
+		uint64_t *result, char *why, size_t why_size)
 {
+	static const struct vm_contract nothing;
 	CLEANUP(free_pointer) struct vm_function *functions = NULL;
 	struct vm_native natives[NATIVES] = { [UNWIND] = { .name = "unwind",
 							   .function = unwind,
 							   .result = VM_U64,
-							   .with_context = true } };
+							   .with_context = true,
+							   .contract = &nothing } };
 	struct vm_image image = { VM_IMAGE_SIZES, .code = (const struct bpf_insn *)code->data,
 				  .ncode = code->size / sizeof(struct bpf_insn), .natives = natives,
 				  .nnatives = NATIVES };
@@ -129,5 +136,5 @@ int program_run(const struct buf *code, struct buf *memory, uint64_t *result, ch
 		return fail(why, why_size, "out of memory");
 	image.nfunctions = program_functions(image.code, image.ncode, functions);
 	image.functions = functions;
-	return run_image(&image, memory, result, why, why_size);
+	return run_image(&image, memory, how, result, why, why_size);
 }

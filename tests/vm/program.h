@@ -12,9 +12,10 @@
 /* Appends the bytes; blanks between them are optional. -1 when the text is not hex. */
 int program_from_hex(const char *text, struct buf *ret);
 
-/* Runs @code on @memory, which it may change. 0 with r0, or -1 with the reason in @why. */
-int program_run(const struct buf *code, struct buf *memory, uint64_t *result, char *why,
-		size_t why_size);
+/* Runs @code on @memory, which it may change, as engine, checked and passes_off of @how say (NULL:
+ * interpreter). 0 with r0, or -1 with the reason in @why. */
+int program_run(const struct buf *code, struct buf *memory, const struct vm_options *how,
+		uint64_t *result, char *why, size_t why_size);
 
 /* A function starts at 0 and wherever a local call goes. @ret has room for one per instruction and
  * one more. Returns their number. */

@@ -25,6 +25,8 @@ suite=../shared/conformance/cases.tsv
 if [ -f $suite ]; then
 	check "public conformance suite, interpreter" \
 		bash tests/vm/conformance_test.sh build/tests/bpf_conformance_plugin $suite
+	check "public conformance suite, checked interpreter" \
+		bash tests/vm/conformance_test.sh build/tests/bpf_conformance_plugin $suite --checked --interp
 else
 	count=$((count + 1))
 	echo "ok $count - public conformance suite, interpreter # SKIP $suite is not there"
