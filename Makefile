@@ -33,6 +33,12 @@ bench:
 	@$(MAKE) --no-print-directory build build-arm64
 	@bench/run
 
+# The user half's virtual machine beside gcc -O2: one table of ratios. A minute.
+bench-vm:
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	@bench/run $(if $(ABLATE),--ablate) vm
+
 format:
 	git ls-files '*.c' '*.h' | grep -Ev '^tests/(.*/bad|scripts)/' | xargs clang-format-14 -i
 
