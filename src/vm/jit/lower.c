@@ -156,7 +156,7 @@ static void load_function(struct lowering *l)
 }
 
 /* The validator has seen that [r10 + constant] lies in the frame. */
-static void check(struct lowering *l, uint8_t base, bool writes)
+static void check(struct lowering *l, uint8_t base, int16_t off, uint8_t bytes, bool writes)
 {
 	struct jit_insn *insn;
 
@@ -164,8 +164,8 @@ static void check(struct lowering *l, uint8_t base, bool writes)
 		return;
 	insn = emit(l, JIT_CHECK);
 	insn->base = base;
-	insn->off = l->insn->off;
-	insn->imm = l->row->width;
+	insn->off = off;
+	insn->imm = bytes;
 	insn->flags = writes ? JIT_FLAG_WRITE : 0;
 	insn->target = l->function->nchecks++;
 }
@@ -174,7 +174,7 @@ static struct jit_insn *memory(struct lowering *l, enum jit_op op, uint8_t base)
 {
 	struct jit_insn *insn;
 
-	check(l, base, op != JIT_LOAD);
+	check(l, base, l->insn->off, l->row->width, op != JIT_LOAD);
 	insn = emit(l, op);
 	insn->base = base;
 	insn->off = l->insn->off;
@@ -237,8 +237,12 @@ static void jump(struct lowering *l)
 static void call_native(struct lowering *l)
 {
 	const struct vm_native *native = &l->function->image->natives[l->insn->imm];
-	struct jit_insn *insn = emit(l, JIT_CALL_C);
+	struct jit_insn *insn;
 
+	/* The key, which the call reads also when it is inlined. */
+	if (native->intrinsic == VM_ARRAY_LOOKUP)
+		check(l, 2, 0, sizeof(uint32_t), false);
+	insn = emit(l, JIT_CALL_C);
 	insn->target = l->insn->imm;
 	insn->size = native->with_context ? VM_MAX_ARGUMENTS : native->nargs;
 }

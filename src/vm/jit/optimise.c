@@ -81,6 +81,8 @@ int jit_optimise(struct jit_function *function)
 	if (jit_scratch(function, jit_graph_size(function) + jit_liveness_size(function), &arena))
 		return -ENOMEM;
 	jit_graph_make(function, &arena, &graph);
+	if (jit_checks(function, &graph))
+		return -ENOMEM;
 	jit_liveness(function, &graph, &arena);
 	clear_unset(function);
 	function->norder = 0;

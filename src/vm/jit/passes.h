@@ -88,6 +88,11 @@ void jit_liveness(struct jit_function *function, const struct jit_graph *graph,
 /* ... then `live` of all instructions. */
 void jit_mark_live(struct jit_function *function, const struct jit_graph *graph);
 
+/* checks.c: checked mode: leaves out and joins checks, numbers the others and describes them to the
+ * vm. Behind the passes that find common bases (copy, address), before those that look at loads and
+ * stores together (modify). 0 or -ENOMEM. */
+int jit_checks(struct jit_function *function, const struct jit_graph *graph);
+
 /* The function (of those that are no alias) whose code contains an instruction. */
 static inline uint32_t jit_function_at(const struct vm *vm, uint32_t insn)
 {
