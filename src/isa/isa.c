@@ -98,7 +98,7 @@ static const struct uses uses[] = {
 	[ISA_FORM_STORE_X] = { .dst = true, .src = true, .off = true },
 	[ISA_FORM_ATOMIC] = { .dst = true, .src = true, .off = true },
 	[ISA_FORM_CMPXCHG] = { .dst = true, .src = true, .off = true },
-	[ISA_FORM_PACKET] = { .dst = true, .src = true, .off = true, .imm = true },
+	[ISA_FORM_PACKET] = { .src = true, .imm = true },
 };
 
 static int check_fields(const struct isa_row *row, const struct bpf_insn *insn, struct err *err)
@@ -126,6 +126,14 @@ static int check_fields(const struct isa_row *row, const struct bpf_insn *insn, 
 	if (insn->src_reg == ISA_FRAME && row->form == ISA_FORM_ATOMIC &&
 	    (row->flags & ISA_FLAG_FETCH))
 		return err_set(err, -EINVAL, "writes to r10, the frame pointer");
+	return 0;
+}
+
+static int check_packet(const struct bpf_insn *insn, struct err *err)
+{
+	if (BPF_MODE(insn->code) == BPF_ABS && insn->src_reg)
+		return err_set(err, -EINVAL, "reserved field source of %s is not zero",
+			       isa_row(isa_find(insn))->name);
 	return 0;
 }
 
@@ -164,6 +172,8 @@ int isa_decode(const struct bpf_insn *insn, size_t left, struct err *err)
 	rc = check_fields(row, insn, err);
 	if (!rc && row->form == ISA_FORM_CALLX)
 		rc = check_callx(insn, err);
+	if (!rc && row->form == ISA_FORM_PACKET)
+		rc = check_packet(insn, err);
 	if (!rc && row->form == ISA_FORM_LDDW)
 		rc = check_lddw(insn, left, err);
 	return rc ? rc : (int)op;

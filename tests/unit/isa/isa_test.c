@@ -193,7 +193,7 @@ static const struct {
 	{ { CALL_LOCAL(12) }, "call pc+12" },
 	{ { RAW(0x85, 0, 2, 0, 99) }, "call kernel-function#99" },
 	{ { CALLX_DST(3) }, "callx r3" },
-	{ { CALLX_IMM(3) }, "callx r3" },
+	{ { CALLX_IMM(3) }, "callx r3 (imm)" },
 	{ { EXIT() }, "exit" },
 	{ { LDDW(1, 0x1122334455667788) }, "r1 = 0x1122334455667788 ll" },
 	{ { LDDW_KIND(1, 1, 5, 0) }, "r1 = map_by_fd[5] ll" },
