@@ -77,8 +77,8 @@ enum jit_op {
 	JIT_CALL_LOCAL, /* function `target` */
 	JIT_CALLX,      /* what a points to: jit_callx_target() tells */
 	/* r0 = address of the element in array `target` (vm_image.arrays) whose uint32_t index is at
-	 * [base + off]; past the end: 0. r1 to r5 count as lost. b JIT_NONE and base JIT_NONE: the
-	 * index is imm, known to be in range: an absolute address. */
+	 * [base + off], or in the lower half of a when base is JIT_NONE; past the end: 0. r1 to r5 count
+	 * as lost. a and base JIT_NONE: the index is imm, known to be in range: an absolute address. */
 	JIT_ARRAY,
 	/* Doubles as bits in integer registers: r0 = r1 sub r2; sub: enum vm_intrinsic VM_F64_... ;
 	 * r1 to r5 count as lost. */
@@ -189,8 +189,17 @@ uint16_t jit_writes(const struct jit_insn *insn);
 struct buf;
 int jit_dump(const struct jit_function *function, struct buf *ret);
 
-/* Unsigned and signed division by a constant, as Hacker's Delight and Granlund and Montgomery
- * describe: quotient = (mulhi(n, multiplier) [+ n, carry kept, when add]) >> shift. */
+/*
+ * Division by a constant as multiplication, with N = bits:
+ *
+ *	unsigned, divisor >= 1: n >>= before; q = (mulhi(n, multiplier) + (add ? n : 0)) >> shift, where
+ *	the sum has N + 1 bits: with t = mulhi(), (((n - t) >> 1) + t) >> (shift - 1) is the same (add
+ *	only goes with before == 0, and with shift >= 1 unless the divisor is 1)
+ *	signed, |divisor| >= 2: q = mulhi_signed(n, (signed)multiplier) + (add ? n : 0) on N bits;
+ *	q = (q s>> shift) + (n < 0); negated for a negative divisor
+ *
+ * Powers of two are right, too, though shifts are better.
+ */
 struct jit_magic {
 	uint64_t multiplier;
 	uint8_t shift;
