@@ -100,6 +100,21 @@ static inline uint32_t isa_callx_register(const struct bpf_insn *insn)
 	return insn->imm ? (uint32_t)insn->imm : insn->dst_reg;
 }
 
+/* Is the operation an access to memory? */
+static inline int isa_touches_memory(const struct isa_row *row)
+{
+	switch (row->form) {
+	case ISA_FORM_LOAD:
+	case ISA_FORM_STORE_K:
+	case ISA_FORM_STORE_X:
+	case ISA_FORM_ATOMIC:
+	case ISA_FORM_CMPXCHG:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 /* Does the form write its dst register? */
 static inline int isa_writes_dst(const struct isa_row *row)
 {

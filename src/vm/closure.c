@@ -62,11 +62,6 @@ int closure_prepare(struct vm *vm, struct err *err)
 	for (uint32_t i = 0; i < vm->nnatives; i++)
 		if (vm->natives[i].function)
 			address_add(vm, (uintptr_t)vm->natives[i].function, i, true);
-	for (int i = 0; i < VM_MAX_ARGUMENTS; i++)
-		vm->closure_types[i] = &ffi_type_uint64;
-	if (ffi_prep_cif(&vm->closure_cif, FFI_DEFAULT_ABI, VM_MAX_ARGUMENTS, &ffi_type_uint64,
-			 vm->closure_types) != FFI_OK)
-		return err_set(err, -ENOTSUP, "libffi: cannot prepare closures");
 	return 0;
 }
 
@@ -78,16 +73,38 @@ void closure_release(struct vm *vm)
 	free(vm->addresses);
 }
 
-void *vm_function_address(struct vm *vm, uint32_t function)
+void closure_add(struct vm *vm, uint64_t address, uint32_t function)
 {
-	struct vm_code *code;
+	address_add(vm, address, function, false);
+}
+
+const struct vm_native *closure_native(const struct vm *vm, uint64_t target)
+{
+	const struct vm_address *known;
+
+	if (vm->call_by_number && target < vm->nnatives)
+		return vm->natives[target].native;
+	known = closure_find(vm, target);
+	return known && known->native ? vm->natives[known->index].native : NULL;
+}
+
+static bool prepare_cif(struct vm *vm)
+{
+	for (int i = 0; i < VM_MAX_ARGUMENTS; i++)
+		vm->closure_types[i] = &ffi_type_uint64;
+	return ffi_prep_cif(&vm->closure_cif, FFI_DEFAULT_ABI, VM_MAX_ARGUMENTS, &ffi_type_uint64,
+			    vm->closure_types) == FFI_OK;
+}
+
+void *closure_address(struct vm *vm, uint32_t function)
+{
+	struct vm_code *code = &vm->functions[function];
 	void *address;
 
-	if (function >= vm->nfunctions)
-		return NULL;
-	code = &vm->functions[function];
 	if (code->address)
 		return code->address;
+	if (!vm->closure_types[0] && !prepare_cif(vm))
+		return NULL;
 	code->closure = ffi_closure_alloc(sizeof(*code->closure), &address);
 	if (!code->closure)
 		return NULL;
@@ -98,6 +115,6 @@ void *vm_function_address(struct vm *vm, uint32_t function)
 		return NULL;
 	}
 	code->address = address;
-	address_add(vm, (uintptr_t)address, function, false);
+	closure_add(vm, (uintptr_t)address, function);
 	return address;
 }

@@ -43,7 +43,7 @@ static void decode_local_call(struct vm *vm, const struct vm_code *code,
 static int decode_lddw(struct vm *vm, const struct bpf_insn *insn, struct vm_op *op)
 {
 	if (insn->src_reg == BPF_PSEUDO_FUNC) {
-		op->imm = (uintptr_t)vm_function_address(vm, insn->imm);
+		op->imm = (uintptr_t)closure_address(vm, insn->imm);
 		return op->imm ? 0 : -ENOMEM;
 	}
 	op->imm = (uint64_t)(uint32_t)insn[1].imm << 32 | (uint32_t)insn[0].imm;

@@ -16,8 +16,9 @@
 #include <signal.h>
 
 #include "vm/checked.h"
+#include "vm/interp.h"
 
-/* The faulting instruction is recognised by its address: engine->owns(). */
+/* The faulting instruction is recognised by its address: interp_owns(). */
 #define INTERPRETER \
 	__attribute__((noinline, section("duet_vm_interp"), no_sanitize("address", "undefined")))
 
@@ -37,11 +38,6 @@ typedef int8_t unaligned_int8_t UNALIGNED;
 typedef int16_t unaligned_int16_t UNALIGNED;
 typedef int32_t unaligned_int32_t UNALIGNED;
 #define MEMORY(type, address) (*(volatile unaligned_##type *)(uintptr_t)(address))
-
-static bool takes_interrupt(struct vm *vm)
-{
-	return atomic_exchange(&vm->interrupt, VM_INTERRUPT_NONE) != VM_INTERRUPT_NONE;
-}
 
 static uint64_t checked_address(struct vm *vm, uint64_t target, const struct vm_native_plan *plan,
 				const uint64_t *r)
@@ -93,7 +89,7 @@ static uint64_t call_address(struct vm *vm, uint64_t target, const struct vm_add
 #define CHECKED    1
 #include "vm/interp_body.h"
 
-static int prepare(struct vm *vm, struct err *err)
+int interp_prepare(struct vm *vm, struct err *err)
 {
 	if (vm->checked && check_slots(vm, NULL, vm->nops))
 		return err_nomem(err);
@@ -110,7 +106,7 @@ static int prepare(struct vm *vm, struct err *err)
 	return 0;
 }
 
-static uint64_t run(struct vm *vm, const struct vm_op *entry, const uint64_t *args, uint64_t stack)
+uint64_t interp_run(struct vm *vm, const struct vm_op *entry, const uint64_t *args, uint64_t stack)
 {
 	if (vm->checked)
 		return run_checked(vm, entry, args, stack);
@@ -119,7 +115,7 @@ static uint64_t run(struct vm *vm, const struct vm_op *entry, const uint64_t *ar
 	return run_plain(vm, entry, args, stack);
 }
 
-static void interrupt(struct vm *vm)
+void interp_interrupt(struct vm *vm)
 {
 	const void *handler = vm->handlers[VM_NOPS];
 
@@ -127,16 +123,7 @@ static void interrupt(struct vm *vm)
 		atomic_store(&vm->ops[i].handler, handler);
 }
 
-static bool owns(const struct vm *vm, uintptr_t pc)
+bool interp_owns(uintptr_t pc)
 {
-	(void)vm;
 	return pc >= (uintptr_t)__start_duet_vm_interp && pc < (uintptr_t)__stop_duet_vm_interp;
 }
-
-const struct vm_engine vm_interpreter = {
-	.name = "interpreter",
-	.prepare = prepare,
-	.run = run,
-	.interrupt = interrupt,
-	.owns = owns,
-};

@@ -324,10 +324,10 @@ stop:
 
 interrupted:
 	vm->pc = op;
-	if (takes_interrupt(vm))
+	if (vm_take_interrupt(vm))
 		fault_raise(vm, VM_FAULT_INTERRUPTED);
 	atomic_store((_Atomic(const void *) *)&op->handler, handlers[op->id]);
-	if (takes_interrupt(vm))
+	if (vm_take_interrupt(vm))
 		fault_raise(vm, VM_FAULT_INTERRUPTED);
 	goto *handlers[op->id];
 

@@ -4,6 +4,7 @@
  * floating point, of which BPF has no registers, goes through libffi with what was prepared when
  * the vm was created.
  */
+#include "vm/signals.h"
 #include "vm/vm_internal.h"
 
 #include <errno.h>
@@ -84,6 +85,8 @@ static int native_plan(struct vm_native_plan *plan, const struct vm_native *nati
 
 	plan->native = native;
 	plan->function = native->function;
+	if (plan->function == (void *)pthread_create)
+		plan->function = (void *)signal_thread_create;
 	plan->by_ffi = is_floating(native->result);
 	if (native->with_context) {
 		plan->id = VM_OP_CALL_CONTEXT;

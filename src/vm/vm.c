@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "vm/checked.h"
+#include "vm/jit/engine.h"
+#include "vm/signals.h"
 
 #define DEFAULT_STACK (1u << 20)
-#define DEFAULT_DEPTH 256
 
 static void fill_options(struct vm *vm)
 {
@@ -20,7 +21,7 @@ static void fill_options(struct vm *vm)
 	if (!ours->stack_bytes)
 		ours->stack_bytes = DEFAULT_STACK;
 	if (!ours->call_depth)
-		ours->call_depth = DEFAULT_DEPTH;
+		ours->call_depth = ours->stack_bytes / VM_MIN_FRAME + 1;
 	vm->context = ours->context;
 	vm->call_by_number = ours->callx_by_number;
 }
@@ -65,8 +66,7 @@ static int take_functions(struct vm *vm, const struct vm_image *image, struct er
 	return 0;
 }
 
-/* All frames of BPF functions, between two guard pages. */
-static int make_stack(struct vm *vm, struct err *err)
+int vm_make_stack(struct vm *vm, struct err *err)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t size = (vm->options.stack_bytes + page - 1) & ~(page - 1);
@@ -82,12 +82,29 @@ static int make_stack(struct vm *vm, struct err *err)
 		return err_nomem(err);
 	vm->stack_low = (uintptr_t)map + page;
 	vm->stack_top = vm->stack_low + size;
-	vm->frames = calloc(vm->options.call_depth, sizeof(*vm->frames));
-	if (!vm->frames)
-		return err_nomem(err);
-	vm->frame = vm->frames;
-	vm->frame_limit = vm->frames + vm->options.call_depth;
+	vm->stack = vm->stack_top;
 	return 0;
+}
+
+/* BEST: the compiler, unless it cannot. */
+static int prepare_engine(struct vm *vm, struct err *err)
+{
+	enum vm_engine_kind kind = vm->options.engine;
+	int rc;
+
+	if (kind == VM_ENGINE_BEST)
+		kind = VM_ENGINE_INTERPRETER;
+	if (kind > VM_ENGINE_JIT)
+		return err_set(err, -EINVAL, "engine %d: there is none", kind);
+	if (kind != VM_ENGINE_INTERPRETER) {
+		vm->engine = &vm_jit;
+		rc = vm->engine->prepare(vm, err);
+		if (rc != -ENOTSUP || kind == VM_ENGINE_JIT)
+			return rc;
+		vm->engine->release(vm);
+	}
+	vm->engine = &vm_interpreter;
+	return vm->engine->prepare(vm, err);
 }
 
 static int vm_init(struct vm *vm, uint32_t *bad_insn, struct err *err)
@@ -108,20 +125,16 @@ static int vm_init(struct vm *vm, uint32_t *bad_insn, struct err *err)
 	rc = rc ? rc : take_functions(vm, image, err);
 	rc = rc ? rc : vm_validate(vm, image, bad_insn, err);
 	rc = rc ? rc : native_prepare(vm, image, err);
-	rc = rc ? rc : closure_prepare(vm, err);
-	rc = rc ? rc : make_stack(vm, err);
-	rc = rc ? rc : vm_decode(vm, image, err);
-	return rc ? rc : vm->engine->prepare(vm, err);
+	return rc ? rc : prepare_engine(vm, err);
 }
 
 static void vm_free(struct vm *vm)
 {
-	closure_release(vm);
+	if (vm->engine)
+		vm->engine->release(vm);
 	check_release(vm);
 	if (vm->stack_map)
 		munmap(vm->stack_map, vm->stack_map_size);
-	free(vm->frames);
-	free(vm->ops);
 	free(vm->natives);
 	free(vm->own_natives);
 	free(vm->order);
@@ -141,11 +154,11 @@ int vm_create(const struct vm_image *image, const struct vm_options *options, st
 	vm = calloc(1, sizeof(*vm));
 	rc = vm ? abi_take_image(vm, image, &err) : err_nomem(&err);
 	rc = rc ? rc : abi_take_options(vm, options, &err);
-	rc = rc ? rc : fault_handlers_get(&err);
+	rc = rc ? rc : signal_handlers_get(&err);
 	if (!rc) {
 		rc = vm_init(vm, bad_insn, &err);
 		if (rc)
-			fault_handlers_put();
+			signal_handlers_put();
 	}
 	if (!rc) {
 		*ret = vm;
@@ -162,27 +175,8 @@ void vm_destroy(struct vm *vm)
 {
 	if (!vm)
 		return;
-	fault_handlers_put();
+	signal_handlers_put();
 	vm_free(vm);
-}
-
-/* Pushes the frame that ends the engine's run, and runs. */
-static uint64_t enter(struct vm *vm, struct vm_activation *activation, uint32_t function,
-		      const uint64_t *args, uint64_t stack)
-{
-	const struct vm_code *code = &vm->functions[function];
-	uint64_t result;
-
-	if (vm->frame == vm->frame_limit || stack < vm->stack_low + code->frame)
-		fault_raise(vm, VM_FAULT_STACK);
-	vm->frame->return_to = &vm->stop;
-	vm->frame->saved[0] = (uintptr_t)activation->pc;
-	vm->frame++;
-	result = vm->engine->run(vm, &vm->ops[code->first_op], args, stack);
-	vm->pc = activation->pc;
-	vm->registers = activation->registers;
-	fault_set_running(activation->outer);
-	return result;
 }
 
 static void activate(struct vm_activation *activation, struct vm *vm)
@@ -194,41 +188,45 @@ static void activate(struct vm_activation *activation, struct vm *vm)
 	fault_set_running(activation);
 }
 
-static bool runs_here(const struct vm *vm)
+static void deactivate(const struct vm_activation *activation)
 {
-	for (const struct vm_activation *a = fault_running(); a; a = a->outer)
-		if (a->vm == vm)
-			return true;
-	return false;
+	struct vm *vm = activation->vm;
+
+	vm->pc = activation->pc;
+	vm->registers = activation->registers;
+	fault_set_running(activation->outer);
 }
 
 uint64_t vm_stack_live(const struct vm *vm)
 {
-	uint32_t function, insn;
-
-	if (!vm->pc || !vm->registers)
-		return 0;
-	vm_locate(vm, vm->pc, &function, &insn);
-	return vm->registers[ISA_FRAME] - vm->functions[function].frame;
+	return vm->engine->stack_live(vm);
 }
 
-/* Uses the stack below the frame of the function that called the C function that calls us. */
+void vm_reset(struct vm *vm)
+{
+	vm->pc = NULL;
+	vm->registers = NULL;
+	vm->frame = vm->frames;
+	vm->target = 0;
+	vm->stack = vm->stack_top;
+	atomic_store(&vm->base, NULL);
+}
+
 uint64_t vm_call_nested(struct vm *vm, uint32_t function, const uint64_t *args)
 {
 	struct vm_activation activation;
 	uint64_t result = 0;
-	uint32_t caller, insn;
 
 	if (!atomic_load(&vm->base)) { /* C code calls while no vm_call() runs */
 		vm_call(vm, function, args, VM_MAX_ARGUMENTS, &result, NULL);
 		return result;
 	}
-	if (!runs_here(vm)) /* it runs in another thread: there is nobody to tell */
+	if (!vm_runs_here(vm)) /* it runs in another thread: there is nobody to tell */
 		return 0;
 	activate(&activation, vm);
-	vm_locate(vm, vm->pc, &caller, &insn);
-	return enter(vm, &activation, function, args,
-		     vm->registers[ISA_FRAME] - vm->functions[caller].frame);
+	result = vm->engine->call(vm, &activation, function, args);
+	deactivate(&activation);
+	return result;
 }
 
 /* A fault lands here by siglongjmp: what it needs is in @base, whose address did not change. */
@@ -237,13 +235,11 @@ static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args
 	struct vm_base base;
 	uint64_t value;
 
+	base.limit = vm_stack_limit;
 	if (sigsetjmp(base.jump, 0)) {
-		vm->pc = NULL;
-		vm->registers = NULL;
-		vm->frame = vm->frames;
-		vm->target = 0;
+		vm_stack_limit = base.limit;
 		fault_set_running(base.activation.outer);
-		atomic_store(&vm->base, NULL);
+		vm_reset(vm);
 		return -EFAULT;
 	}
 	activate(&base.activation, vm);
@@ -251,9 +247,15 @@ static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args
 		vm->checked->pins = NULL;
 		vm->checked->native = NULL;
 	}
-	atomic_store(&vm->base, &base);
-	value = enter(vm, &base.activation, function, args, vm->stack_top);
+	if (vm->jit)
+		vm_stack_limit = signal_stack_limit(vm->stack_allowance, vm->stack_below);
+	atomic_store_explicit(&vm->base, &base, memory_order_release);
+	value = vm->engine->call(vm, &base.activation, function, args);
+	deactivate(&base.activation);
+	vm_stack_limit = base.limit;
 	atomic_store_explicit(&vm->base, NULL, memory_order_release);
+	if (fault_take_from_thread(vm))
+		return -EFAULT;
 	if (result)
 		*result = value;
 	return 0;
@@ -262,7 +264,6 @@ static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args
 int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs, uint64_t *result,
 	    struct vm_fault *fault)
 {
-	int stale = VM_INTERRUPT_RUNNING;
 	uint64_t all[VM_MAX_ARGUMENTS] = { 0 };
 	uint64_t value;
 	int rc;
@@ -277,12 +278,14 @@ int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs
 			*result = value;
 		return 0;
 	}
-	rc = fault_thread_prepare();
+	rc = signal_thread_prepare();
 	if (rc)
 		return rc;
-	/* An interrupt that came too late for the last call is not meant for this one. */
-	if (atomic_load_explicit(&vm->interrupt, memory_order_relaxed) == stale)
-		atomic_compare_exchange_strong(&vm->interrupt, &stale, VM_INTERRUPT_NONE);
+	/* The number of this call: an interrupt that was meant for an earlier one is not for it. */
+	atomic_store_explicit(&vm->sequence,
+			      atomic_load_explicit(&vm->sequence, memory_order_relaxed) + 1,
+			      memory_order_release);
+	atomic_store_explicit(&vm->thread_faults, 0, memory_order_relaxed);
 	vm->budget = vm->options.instruction_budget;
 	rc = call_outermost(vm, function, all, result);
 	if (rc && fault)
@@ -290,21 +293,54 @@ int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs
 	return rc;
 }
 
+/* An interrupt for a later call, or for whichever comes first, stays. */
+static bool is_weaker(uint64_t old, uint64_t word)
+{
+	if ((old & 3) == VM_INTERRUPT_STICKY)
+		return false;
+	return (word & 3) == VM_INTERRUPT_STICKY || old < word;
+}
+
 void vm_interrupt(struct vm *vm, bool sticky)
 {
-	int none = VM_INTERRUPT_NONE;
+	uint64_t word = atomic_load(&vm->sequence) << 2 | VM_INTERRUPT_CALL, old;
 
 	if (sticky)
-		atomic_store(&vm->interrupt, VM_INTERRUPT_STICKY);
-	else if (atomic_load(&vm->base))
-		atomic_compare_exchange_strong(&vm->interrupt, &none, VM_INTERRUPT_RUNNING);
-	else
+		word = VM_INTERRUPT_STICKY;
+	else if (!atomic_load(&vm->base))
 		return;
+	old = atomic_load(&vm->interrupt);
+	while (is_weaker(old, word) && !atomic_compare_exchange_weak(&vm->interrupt, &old, word))
+		;
 	vm->engine->interrupt(vm);
+}
+
+static bool is_meant(const struct vm *vm, uint64_t word)
+{
+	if ((word & 3) == VM_INTERRUPT_STICKY)
+		return true;
+	return word && word >> 2 == atomic_load_explicit(&vm->sequence, memory_order_relaxed);
+}
+
+bool vm_take_interrupt(struct vm *vm)
+{
+	return is_meant(vm, atomic_exchange(&vm->interrupt, VM_INTERRUPT_NONE));
+}
+
+bool vm_interrupt_pending(const struct vm *vm)
+{
+	return is_meant(vm, atomic_load(&vm->interrupt));
+}
+
+void *vm_function_address(struct vm *vm, uint32_t function)
+{
+	return function < vm->nfunctions ? vm->engine->address(vm, function) : NULL;
 }
 
 void vm_raise(struct vm *vm, const char *text)
 {
-	snprintf(vm->fault.text, sizeof(vm->fault.text), "%s", text);
-	fault_raise(vm, VM_FAULT_ABORT);
+	struct vm_fault what = { .kind = VM_FAULT_ABORT, .insn = VM_INSN_OF_PC };
+
+	snprintf(what.text, sizeof(what.text), "%s", text);
+	fault_raise_as(vm, &what);
 }

@@ -86,26 +86,38 @@ struct vm_activation {
 
 struct vm_base {
 	struct vm_activation activation;
+	uintptr_t limit; /* vm_stack_limit before */
 	sigjmp_buf jump;
 };
 
+struct vm_signal;
+
 struct vm_engine {
-	const char *name;
-	/* Prepares the handlers of all ops. */
+	/* Makes the code ready to run. 0, -ENOMEM, -ENOTSUP. */
 	int (*prepare)(struct vm *vm, struct err *err);
-	/* Runs a function whose frame has been pushed, with r10 = @stack and the five @args; returns
-	 * r0 or unwinds. */
-	uint64_t (*run)(struct vm *vm, const struct vm_op *entry, const uint64_t *args,
-			uint64_t stack);
+	/* Also after prepare() failed half-way. */
+	void (*release)(struct vm *vm);
+	/* Runs a function with the five @args; returns r0 or unwinds. */
+	uint64_t (*call)(struct vm *vm, const struct vm_activation *activation, uint32_t function,
+			 const uint64_t *args);
 	/* Makes the running code leave at its next instruction; async-signal-safe, any thread. */
 	void (*interrupt)(struct vm *vm);
-	/* Is this machine address inside the engine's own code? Async-signal-safe. */
-	bool (*owns)(const struct vm *vm, uintptr_t pc);
+	/* A signal came from the vm's code or from C that it called: kind, address, size, native,
+	 * foreign, read and write of the fault. false: not the vm's fault. Async-signal-safe. */
+	bool (*describe)(struct vm *vm, struct vm_signal *signal, struct vm_fault *fault);
+	/* Adds the trace, torn, and the native of VM_FAULT_ABORT. @signal NULL: called by the vm
+	 * itself, below the code that runs. Async-signal-safe. */
+	void (*trace)(struct vm *vm, const struct vm_signal *signal, struct vm_fault *fault);
+	/* The lowest stack address that calls in progress use; 0: nothing runs. Checked mode. */
+	uint64_t (*stack_live)(const struct vm *vm);
+	/* Where C code may call a function; NULL when out of memory. */
+	void *(*address)(struct vm *vm, uint32_t function);
 };
 
-extern const struct vm_engine vm_interpreter;
+extern const struct vm_engine vm_interpreter, vm_jit;
 
-enum { VM_INTERRUPT_NONE, VM_INTERRUPT_RUNNING, VM_INTERRUPT_STICKY };
+/* vm.interrupt: the kind in the lower two bits, above it the number of the call that is meant. */
+enum { VM_INTERRUPT_NONE, VM_INTERRUPT_CALL, VM_INTERRUPT_STICKY };
 
 struct vm {
 	/* Hot: what the interpreter reads and writes. */
@@ -117,7 +129,8 @@ struct vm {
 	uint64_t budget;              /* instructions left */
 	volatile uint64_t target;     /* of the callx in progress */
 	void *context;
-	atomic_int interrupt; /* VM_INTERRUPT_ */
+	_Atomic uint64_t interrupt; /* VM_INTERRUPT_ */
+	_Atomic uint64_t sequence;  /* number of the outermost call */
 	struct vm_op stop;
 
 	const struct vm_engine *engine;
@@ -144,6 +157,12 @@ struct vm {
 	struct vm_options options;
 	struct vm_fault fault;
 	struct vm_checked *checked; /* NULL: not in checked mode */
+	struct jit *jit;            /* NULL: the interpreter runs */
+	uint64_t stack; /* compiled code in checked mode: top of the running frame's free part */
+	uint64_t stack_allowance; /* of the thread's stack, for compiled code */
+	uint64_t stack_below;     /* ... what runs below that unchecked */
+	atomic_int thread_faults; /* fault.c */
+	struct vm_fault thread_fault;
 };
 
 /* abi.c: fill in vm->image and vm->options. -EINVAL, -E2BIG, -ENOMEM. */
@@ -165,29 +184,52 @@ uint64_t native_call(struct vm *vm, const struct vm_native_plan *plan, const uin
 void native_take(const struct vm_native *native, const uint64_t *args, uint64_t *ret);
 
 /* closure.c: addresses of functions, both ways. */
-int closure_prepare(struct vm *vm, struct err *err);
+int closure_prepare(struct vm *vm, struct err *err); /* before the other three */
 void closure_release(struct vm *vm);
+void closure_add(struct vm *vm, uint64_t address, uint32_t function);
 /* NULL when the address is neither a function of the vm nor a native. */
 const struct vm_address *closure_find(const struct vm *vm, uint64_t address);
+/* What callx to that value calls, when it is a native. */
+const struct vm_native *closure_native(const struct vm *vm, uint64_t target);
+/* vm_engine.address of the interpreter. */
+void *closure_address(struct vm *vm, uint32_t function);
 
-/* vm.c: a call while one is already running; unwinds to the outermost on a fault. */
+/* vm.c */
+/* A call while one is already running; unwinds to the outermost on a fault. */
 uint64_t vm_call_nested(struct vm *vm, uint32_t function, const uint64_t *args);
+/* The stack of the frames, between guard pages. */
+int vm_make_stack(struct vm *vm, struct err *err);
+/* Nothing runs any more. */
+void vm_reset(struct vm *vm);
+/* Takes the pending interrupt away: was it meant for the running call? */
+bool vm_take_interrupt(struct vm *vm);
+bool vm_interrupt_pending(const struct vm *vm);
+/* The lowest stack address that calls in progress use; 0: nothing runs. */
+uint64_t vm_stack_live(const struct vm *vm);
 
 /* fault.c */
-int fault_handlers_get(struct err *err); /* reference counted */
-void fault_handlers_put(void);
-int fault_thread_prepare(void); /* alternate stack of this thread, once */
 struct vm_activation *fault_running(void);
 void fault_set_running(struct vm_activation *activation);
-/* Fills in vm->fault from vm->pc and leaves the running call. */
+/* Does this thread run the vm? */
+bool vm_runs_here(const struct vm *vm);
+/* Fills in the fault from where the vm is, and leaves the running call. */
 void fault_raise(struct vm *vm, enum vm_fault_kind kind) __attribute__((noreturn));
 /* The same for faults that say more: kind, insn (VM_INSN_OF_PC: where the vm is), address, size,
  * native, signal, text, read and write are @what's. */
 #define VM_INSN_OF_PC UINT32_MAX
 void fault_raise_as(struct vm *vm, const struct vm_fault *what) __attribute__((noreturn));
+/* A fault signal: true when it was the vm's and execution goes on; does not return after faults. */
+bool fault_on_signal(struct vm_signal *signal);
+bool fault_is_at(const struct vm_signal *signal, uint64_t target);
+void fault_add_trace(struct vm_fault *fault, uint32_t function, uint32_t insn);
+/* A fault of a thread that the script made becomes the running call's: true if there is one. */
+bool fault_take_from_thread(struct vm *vm);
+void fault_end_thread(void) __attribute__((noreturn));
 
-/* vm.c: the lowest stack address that calls in progress use; 0: nothing runs. */
-uint64_t vm_stack_live(const struct vm *vm);
+/* initial-exec: handlers must not allocate, and compiled code knows the distance. */
+#define THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
+/* signals.c: the lowest address that compiled code may use of this thread's stack; 0: unknown. */
+extern __thread uintptr_t vm_stack_limit __attribute__((tls_model("initial-exec")));
 
 static inline bool vm_op_calls_c(const struct vm_op *op)
 {

@@ -222,9 +222,9 @@ struct jit_place {
  * reg JIT_NONE: only the depth changes. Prologues only: epilogues are short. */
 struct jit_frame_step {
 	uint32_t offset;
-	uint16_t depth;
+	uint32_t depth;
+	uint32_t slot;
 	uint8_t reg;
-	uint16_t slot;
 };
 
 /* Growing machine code of one vm. The final address is known from the start (`address`), so that

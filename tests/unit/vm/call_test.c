@@ -277,7 +277,8 @@ static void c_calls_back(void **state)
 	struct vm_native native = { "apply", apply, VM_U64, 3, { VM_POINTER, VM_U64, VM_U64 } };
 	struct vm_function function = WHOLE(code);
 	struct vm_image image = { VM_IMAGE_SIZES, code, COUNT_OF(code), &function, 1, &native, 1 };
-	struct vm *vm = make_vm(&image, NULL);
+	struct vm_options options = { .size = sizeof(options), .call_depth = 256 };
+	struct vm *vm = make_vm(&image, &options);
 
 	(void)state;
 	assert_int_equal(call(vm, 5, 0), 5);
