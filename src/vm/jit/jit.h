@@ -223,8 +223,8 @@ struct jit_place {
 struct jit_frame_step {
 	uint32_t offset;
 	uint32_t depth;
-	uint32_t slot;
 	uint8_t reg;
+	uint32_t slot;
 };
 
 /* Growing machine code of one vm. The final address is known from the start (`address`), so that
