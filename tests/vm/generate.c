@@ -1,90 +1,116 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "generate.h"
 
+#include <assert.h>
 #include <string.h>
 
-#include "code.h"
+#include "generate_internal.h"
 
-#define COUNTER     8 /* loop counter; not written by the loop's body */
-#define MEMORY      9
-#define STACK_SLOTS 8
+#define LEAST_FREE 4 /* registers that stay in circulation */
 
-struct generator {
-	struct random *random;
-	struct generated *program;
-	uint32_t function; /* that is being written */
-	uint32_t called;   /* functions that may be called: higher numbers only */
-	bool in_loop;
-	struct {
-		size_t at;
-		uint32_t callee;
-	} calls[64];
-	size_t ncalls;
+const struct generate_array generate_arrays[GENERATE_ARRAYS] = {
+	{ 8, 8, 16 },
+	{ 12, 16, 5 },
+	{ 64, 64, 1 },
 };
 
-uint64_t random_next(struct random *random)
+void emit(struct generator *g, struct bpf_insn insn)
 {
-	uint64_t z = random->state += 0x9e3779b97f4a7c15; /* splitmix64 */
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-uint32_t random_below(struct random *random, uint32_t n)
-{
-	return (random_next(random) >> 32) * n >> 32;
-}
-
-uint64_t random_edge(struct random *random)
-{
-	uint64_t value;
-
-	switch (random_below(random, 5)) {
-	case 0:
-		return (int64_t)random_below(random, 5) - 2;
-	case 1: /* around a power of two */
-		return (1ull << random_below(random, 64)) + random_below(random, 3) - 1;
-	case 2: /* around the edges of 32 bits, with anything above */
-		value = 0x7fffffff + (uint64_t)random_below(random, 3);
-		return value | (random_below(random, 2) ? random_next(random) << 32 : 0);
-	case 3:
-		return -(1ull << random_below(random, 64));
-	default:
-		return random_next(random) >> random_below(random, 64);
-	}
-}
-
-static void emit(struct generator *g, struct bpf_insn insn)
-{
+	assert(g->program->ncode < GENERATE_MAX);
 	g->program->code[g->program->ncode++] = insn;
 }
 
-static uint32_t below(struct generator *g, uint32_t n)
+uint32_t below(struct generator *g, uint32_t n)
 {
 	return random_below(g->random, n);
 }
 
-/* A register that may be written: r0 to r7, or the counter outside loops. */
-static uint32_t target(struct generator *g)
+bool one_in(struct generator *g, uint32_t n)
 {
-	return below(g, g->in_loop ? COUNTER : COUNTER + 1);
+	return !below(g, n);
 }
 
-static uint32_t source(struct generator *g)
+void emit_lddw(struct generator *g, uint32_t reg, uint64_t value)
 {
-	return below(g, COUNTER + 1);
+	const struct bpf_insn pair[2] = { LDDW(reg, value) };
+
+	emit(g, pair[0]);
+	emit(g, pair[1]);
 }
 
-static void emit_constant(struct generator *g, uint32_t reg)
+void emit_relocated(struct generator *g, uint32_t reg, uint32_t array, uint32_t offset)
+{
+	struct generated *program = g->program;
+
+	assert(program->nrelocations < GENERATE_RELOCATIONS);
+	program->relocations[program->nrelocations].at = program->ncode;
+	program->relocations[program->nrelocations].array = array;
+	program->relocations[program->nrelocations++].offset = offset;
+	emit_lddw(g, reg, 0);
+}
+
+static uint32_t pick(struct generator *g, uint16_t registers)
+{
+	uint32_t n = below(g, __builtin_popcount(registers));
+
+	while (n--)
+		registers &= registers - 1;
+	return __builtin_ctz(registers);
+}
+
+static uint16_t numbers(const struct generator *g)
+{
+	return ((1u << GENERATE_REGISTERS) - 1) & ~g->taken;
+}
+
+uint32_t source(struct generator *g)
+{
+	return pick(g, numbers(g));
+}
+
+uint32_t target(struct generator *g)
+{
+	return pick(g, numbers(g) & ~g->read_only);
+}
+
+bool writable(const struct generator *g, uint32_t reg)
+{
+	return (numbers(g) & ~g->read_only) >> reg & 1;
+}
+
+bool may_call(const struct generator *g)
+{
+	return !((g->taken | g->read_only) & 0x3f);
+}
+
+int take(struct generator *g, bool low)
+{
+	uint16_t free = numbers(g) & ~g->read_only;
+	uint32_t reg;
+
+	if (__builtin_popcount(free) <= LEAST_FREE)
+		return -1;
+	if (!low)
+		free &= ~0x3f;
+	if (!free)
+		return -1;
+	reg = pick(g, free);
+	g->taken |= 1u << reg;
+	return reg;
+}
+
+void give(struct generator *g, uint32_t reg)
+{
+	g->taken &= ~(1u << reg);
+}
+
+void emit_constant(struct generator *g, uint32_t reg)
 {
 	uint64_t value = random_edge(g->random);
-	const struct bpf_insn pair[2] = { LDDW(reg, value) };
 
 	switch (below(g, 4)) {
 	case 0:
-		emit(g, pair[0]);
-		emit(g, pair[1]);
+		emit_lddw(g, reg, value);
 		break;
 	case 1:
 		emit(g, MOV_K(reg, value));
@@ -93,17 +119,35 @@ static void emit_constant(struct generator *g, uint32_t reg)
 		emit(g, MOV32_K(reg, value));
 		break;
 	default: /* unknown to the verifier */
-		emit(g, LDX_DW(reg, MEMORY, below(g, GENERATE_SCRATCH / 8) * 8));
+		emit(g, LDX_DW(reg, GENERATE_VALUE_BASE, below(g, GENERATE_SCRATCH / 8) * 8));
 	}
+}
+
+void emit_number(struct generator *g, uint32_t reg)
+{
+	if (one_in(g, 2))
+		emit(g, MOV_X(reg, source(g)));
+	else
+		emit_constant(g, reg);
+}
+
+void emit_after_call(struct generator *g)
+{
+	uint16_t kept = numbers(g) & ~0x3e;
+
+	for (uint32_t reg = 1; reg <= 5; reg++)
+		emit(g,
+		     one_in(g, 4) ? MOV_K(reg, random_edge(g->random)) : MOV_X(reg, pick(g, kept)));
 }
 
 bool generates(enum isa_op op)
 {
 	switch (isa_row(op)->form) {
-	case ISA_FORM_CALL:
 	case ISA_FORM_CALLX:
 	case ISA_FORM_PACKET:
 		return false;
+	case ISA_FORM_CALL:
+		return op == ISA_CALL;
 	case ISA_FORM_LDDW:
 		return op == ISA_LDDW;
 	default:
@@ -112,27 +156,47 @@ bool generates(enum isa_op op)
 }
 
 /*
- * [@base + @off], with a place for the operation's bytes. Stack accesses must be aligned.
+ * Stack accesses must be aligned, and so must atomics.
  *
  * Atomics that fetch stay off the stack: the verifier (seen on 6.18) then traces the precision of
  * the fetched number to the register's former value, not to the stack slot, prunes states that
  * differ, and removes reachable code as dead. Such a kernel is no oracle.
  */
-static void place(struct generator *g, const struct isa_row *row, uint32_t *base, int16_t *off)
+static bool try_base(struct generator *g, const struct generate_base *base, uint32_t width,
+		     bool atomic, bool fetch, int16_t *off)
 {
-	bool aligned = row->form == ISA_FORM_ATOMIC || row->form == ISA_FORM_CMPXCHG;
-	uint32_t width = row->width;
+	bool aligned = base->stack || atomic;
+	int32_t from = base->low, room;
 
-	if (!(row->flags & ISA_FLAG_FETCH) && below(g, 2)) {
-		*base = ISA_FRAME;
-		*off = -8 * STACK_SLOTS + width * below(g, 8 * STACK_SLOTS / width);
-		return;
+	if (base->stack && (fetch || (atomic && base->variable)))
+		return false;
+	if (aligned) {
+		if (base->align < width)
+			return false;
+		from += (width - ((from + base->phase) & (width - 1))) & (width - 1);
 	}
-	*base = MEMORY;
+	room = base->high - from - (int32_t)width;
+	if (room < 0)
+		return false;
 	if (aligned)
-		*off = width * below(g, GENERATE_SCRATCH / width);
+		*off = from + width * below(g, room / width + 1);
 	else
-		*off = below(g, GENERATE_SCRATCH - width + 1);
+		*off = from + below(g, room + 1);
+	return true;
+}
+
+void place(struct generator *g, uint32_t width, bool atomic, bool fetch, uint32_t *base,
+	   int16_t *off)
+{
+	/* What a shape has just made is more interesting than r9 and r10. */
+	size_t i =
+		g->nbases > 2 && one_in(g, 2) ? 2 + below(g, g->nbases - 2) : below(g, g->nbases);
+
+	if (!try_base(g, &g->bases[i], width, atomic, fetch, off)) {
+		i = 0;
+		try_base(g, &g->bases[0], width, atomic, fetch, off);
+	}
+	*base = g->bases[i].reg;
 }
 
 /* The verifier refuses constant shifts by the width or more, and constant division by zero. */
@@ -150,9 +214,12 @@ static int32_t safe_immediate(struct generator *g, const struct isa_row *row)
 
 static void emit_memory(struct generator *g, const struct isa_row *row, struct bpf_insn insn)
 {
+	bool atomic = row->form == ISA_FORM_ATOMIC || row->form == ISA_FORM_CMPXCHG;
 	uint32_t base;
 
-	place(g, row, &base, &insn.off);
+	if (row->form == ISA_FORM_CMPXCHG && !writable(g, 0))
+		return;
+	place(g, row->width, atomic, row->flags & ISA_FLAG_FETCH, &base, &insn.off);
 	if (row->form == ISA_FORM_LOAD) {
 		insn.dst_reg = target(g);
 		insn.src_reg = base;
@@ -175,8 +242,7 @@ static void emit_memory(struct generator *g, const struct isa_row *row, struct b
 		emit(g, MOV32_X(0, 0));
 }
 
-/* One operation that does not jump. */
-static void emit_plain(struct generator *g, enum isa_op op)
+void emit_plain(struct generator *g, enum isa_op op)
 {
 	const struct isa_row *row = isa_row(op);
 	struct bpf_insn insn = { .code = row->opcode };
@@ -206,72 +272,79 @@ static void emit_plain(struct generator *g, enum isa_op op)
 	emit(g, insn);
 }
 
-/* r1 to r5 are undefined after a call. */
-static void emit_local_call(struct generator *g)
+void land(struct generator *g, size_t at)
 {
-	static const uint8_t kept[] = { 0, 6, 7, 8 };
-	uint32_t callee = g->function + 1 + below(g, GENERATE_FUNCTIONS - 1 - g->function);
+	struct bpf_insn *insn = &g->program->code[at];
+	int32_t distance = g->program->ncode - at - 1;
 
-	g->calls[g->ncalls].at = g->program->ncode;
-	g->calls[g->ncalls++].callee = callee;
-	emit(g, CALL_LOCAL(0));
-	for (uint32_t reg = 1; reg <= 5; reg++)
-		emit(g, MOV_X(reg, kept[below(g, 4)]));
+	if (insn->code == isa_row(ISA_JAL)->opcode)
+		insn->imm = distance;
+	else
+		insn->off = distance;
 }
 
-static void emit_some(struct generator *g, uint32_t n);
-
-/* Jumps forward over a few instructions. */
 static void emit_branch(struct generator *g, enum isa_op op)
 {
 	const struct isa_row *row = isa_row(op);
 	size_t at = g->program->ncode;
-	struct bpf_insn insn = { .code = row->opcode };
-	int32_t distance;
+	struct bpf_insn insn = { .code = row->opcode, .dst_reg = source(g) };
 
-	if (row->form == ISA_FORM_JUMP_K || row->form == ISA_FORM_JUMP_X)
-		insn.dst_reg = source(g);
 	if (row->form == ISA_FORM_JUMP_X)
 		insn.src_reg = source(g);
-	if (row->form == ISA_FORM_JUMP_K)
+	else
 		insn.imm = random_edge(g->random);
 	emit(g, insn);
 	emit_some(g, 1 + below(g, 3));
-	distance = g->program->ncode - at - 1;
-	if (row->form == ISA_FORM_GOTOL)
-		g->program->code[at].imm = distance;
-	else
-		g->program->code[at].off = distance;
+	land(g, at);
 }
 
-/* An unconditional jump forward. The verifier wants all code to be reachable, so what is skipped
- * must be the target of another jump. */
-static void emit_goto(struct generator *g, enum isa_op op)
+size_t emit_condition(struct generator *g, uint32_t reg)
 {
-	size_t at;
+	static const uint8_t nibbles[] = { BPF_JEQ,  BPF_JGT, BPF_JGE, BPF_JSET, BPF_JNE, BPF_JSGT,
+					   BPF_JSGE, BPF_JLT, BPF_JLE, BPF_JSLT, BPF_JSLE };
+	uint8_t code = nibbles[below(g, COUNT_OF(nibbles))] | (one_in(g, 2) ? BPF_JMP : BPF_JMP32);
 
-	/* if ... goto A; goto B; A: something; B: */
-	emit(g, RAW(BPF_JMP | BPF_JSGT | BPF_K, source(g), 0, 1, random_edge(g->random)));
-	at = g->program->ncode;
-	emit(g, RAW(isa_row(op)->opcode, 0, 0, 0, 0));
-	emit_some(g, 1 + below(g, 3));
-	if (op == ISA_JAL)
-		g->program->code[at].imm = g->program->ncode - at - 1;
+	if (one_in(g, 2))
+		emit(g, RAW(code | BPF_X, reg, source(g), 0, 0));
 	else
-		g->program->code[at].off = g->program->ncode - at - 1;
+		emit(g, RAW(code | BPF_K, reg, 0, 0, random_edge(g->random)));
+	return g->program->ncode - 1;
 }
 
-static void emit_loop(struct generator *g)
-{
-	size_t start;
+static const struct {
+	generate_shape *write;
+	uint32_t weight;
+	bool alone;
+} shapes[] = {
+	{ shape_copies, 8, false },      { shape_divide, 8, false },  { shape_extend, 8, false },
+	{ shape_select, 6, false },      { shape_bytes, 4, false },   { shape_known, 5, false },
+	{ shape_scaled, 10, false },     { shape_change, 8, false },  { shape_pointer, 5, false },
+	{ shape_test_memory, 5, false }, { shape_fill, 3, false },    { shape_loop, 5, false },
+	{ shape_switch, 2, false },      { shape_if_else, 5, false }, { shape_goto, 3, false },
+	{ shape_call, 4, false },        { shape_lookup, 6, false },  { shape_update, 2, false },
+	{ shape_native, 12, true },      { shape_callx, 6, true },    { shape_float, 12, true },
+};
 
-	emit(g, MOV_K(COUNTER, 1 + below(g, 4)));
-	g->in_loop = true;
-	start = g->program->ncode;
-	emit_some(g, 2 + below(g, 4));
-	emit(g, ADD_K(COUNTER, -1));
-	emit(g, JNE_K(COUNTER, 0, (int)start - (int)g->program->ncode - 1));
-	g->in_loop = false;
+static void emit_shape(struct generator *g)
+{
+	uint32_t sum = 0, n;
+	size_t i;
+
+	if (g->depth >= 4)
+		return;
+	for (i = 0; i < COUNT_OF(shapes); i++)
+		sum += shapes[i].alone && !g->program->alone ? 0 : shapes[i].weight;
+	n = below(g, sum);
+	for (i = 0; i < COUNT_OF(shapes); i++) {
+		if (shapes[i].alone && !g->program->alone)
+			continue;
+		if (n < shapes[i].weight)
+			break;
+		n -= shapes[i].weight;
+	}
+	g->depth++;
+	shapes[i].write(g);
+	g->depth--;
 }
 
 static bool is_jump(enum isa_op op)
@@ -284,9 +357,13 @@ static void emit_one(struct generator *g)
 {
 	enum isa_op op;
 
+	if (one_in(g, 4)) {
+		emit_shape(g);
+		return;
+	}
 	do
 		op = below(g, ISA_NOPS);
-	while (!generates(op) || (g->in_loop && is_jump(op) && below(g, 2)));
+	while (!generates(op) || (is_jump(op) && below(g, g->loops + 2)));
 	switch (isa_row(op)->form) {
 	case ISA_FORM_JUMP_K:
 	case ISA_FORM_JUMP_X:
@@ -294,11 +371,8 @@ static void emit_one(struct generator *g)
 		break;
 	case ISA_FORM_GOTO:
 	case ISA_FORM_GOTOL:
-		emit_goto(g, op);
-		break;
-	case ISA_FORM_CALL_LOCAL:
-		if (g->function < GENERATE_FUNCTIONS - 1 && g->ncalls < 8 && !g->in_loop)
-			emit_local_call(g);
+	case ISA_FORM_CALL:
+	case ISA_FORM_CALL_LOCAL: /* shapes write those */
 		break;
 	case ISA_FORM_EXIT:
 	case ISA_FORM_LDDW:
@@ -309,70 +383,132 @@ static void emit_one(struct generator *g)
 	}
 }
 
-static void emit_some(struct generator *g, uint32_t n)
+void emit_some(struct generator *g, uint32_t n)
 {
-	while (n--) {
-		if (g->program->ncode > GENERATE_MAX * 3 / 4)
-			return;
+	while (n-- && g->program->ncode < g->end)
 		emit_one(g);
-	}
 }
 
 /* Every register and stack slot gets a value, as the verifier wants. A function that is called
  * keeps its arguments. */
 static void emit_start(struct generator *g)
 {
-	g->program->address[g->function] = g->program->ncode;
-	g->program->offset[g->function] = 8 * g->function;
-	emit(g, RAW(0x18, MEMORY, 0, 0, 0));
-	emit(g, RAW(0, 0, 0, 0, 0));
-	for (uint32_t reg = 0; reg <= COUNTER; reg++)
+	uint32_t offset = 8 * g->function;
+
+	g->taken = 0;
+	emit_relocated(g, GENERATE_VALUE_BASE, GENERATE_ARRAYS, offset);
+	if (g->function && g->signatures[g->function] != GENERATE_NUMBERS)
+		g->taken = 1u << 1;
+	for (uint32_t reg = 0; reg < GENERATE_REGISTERS; reg++)
 		if (!g->function || reg < 1 || reg > 5)
 			emit_constant(g, reg);
-	for (int slot = 1; slot <= STACK_SLOTS; slot++)
-		emit(g, STX_DW(ISA_FRAME, source(g), -8 * slot));
+	for (uint32_t slot = 1; slot <= g->slots; slot++)
+		emit(g, STX_DW(ISA_FRAME, source(g), -8 * (int)slot));
+	g->bases[0] = (struct generate_base){ .reg = GENERATE_VALUE_BASE,
+					      .align = 8,
+					      .high = GENERATE_SCRATCH - offset };
+	g->bases[1] = (struct generate_base){
+		.reg = ISA_FRAME, .stack = true, .align = 8, .low = -8 * (int)g->slots
+	};
+	g->nbases = 2;
 }
 
-static void emit_function(struct generator *g)
+/* The pointer that came in r1: used for a while, then forgotten. */
+static void emit_pointer_part(struct generator *g)
+{
+	bool stack = g->signatures[g->function] == GENERATE_STACK_POINTER;
+	int reg = take(g, false);
+
+	g->bases[g->nbases++] = (struct generate_base){
+		.reg = 1, .stack = stack, .align = 8, .high = stack ? 16 : 32
+	};
+	if (reg >= 0) {
+		emit(g, MOV_X(reg, 1));
+		emit_number(g, 1);
+		give(g, 1);
+		g->bases[g->nbases - 1].reg = reg;
+	}
+	emit_some(g, 2 + below(g, 5));
+	g->nbases--;
+	emit_number(g, reg < 0 ? 1 : reg);
+	give(g, reg < 0 ? 1 : reg);
+}
+
+static void emit_function(struct generator *g, size_t size)
 {
 	struct vm_function *function = &g->program->functions[g->function];
 
 	function->name = "function";
 	function->first = g->program->ncode;
+	function->nargs = 5;
+	g->slots = 4 + below(g, 6);
+	g->end = g->program->ncode + 24 + 3 * size;
 	emit_start(g);
-	for (uint32_t n = 1 + below(g, g->function ? 2 : 4); n; n--) {
-		emit_some(g, 2 + below(g, 8));
-		if (!below(g, 3))
-			emit_loop(g);
-	}
-	for (uint32_t reg = 0; !g->function && reg <= COUNTER; reg++)
-		emit(g, STX_DW(MEMORY, reg, GENERATE_SCRATCH + 8 * reg));
+	if (g->taken)
+		emit_pointer_part(g);
+	emit_some(g, size);
+	for (uint32_t reg = 0; !g->function && reg < GENERATE_REGISTERS; reg++)
+		emit(g, STX_DW(GENERATE_VALUE_BASE, reg, GENERATE_SCRATCH + 8 * reg));
 	if (!g->function)
 		emit(g, MOV_K(0, 0));
 	emit(g, EXIT());
 	function->count = g->program->ncode - function->first;
 }
 
-/* Functions that nobody calls are refused: only those that are needed are written. */
-void generate(struct random *random, struct generated *ret)
+/* How long the functions are: now and then one is long. */
+static uint32_t random_size(struct generator *g)
 {
-	uint32_t number[GENERATE_FUNCTIONS] = { 0 };
+	if (!g->function && one_in(g, 64))
+		return 100 + below(g, 200);
+	return 2 + below(g, g->function ? 20 : 40);
+}
+
+/* Functions that nobody calls are refused: only those that are needed are written. */
+void generate(struct random *random, bool alone, struct generated *ret)
+{
+	uint32_t number[GENERATE_FUNCTIONS] = { 0 }, index[GENERATE_FUNCTIONS] = { 0 };
 	struct generator g = { .random = random, .program = ret };
 	uint32_t wanted = 1;
 
 	memset(ret, 0, sizeof(*ret));
+	ret->alone = alone;
+	for (uint32_t function = 1; function < GENERATE_FUNCTIONS; function++)
+		g.signatures[function] =
+			one_in(&g, 3) ? below(&g, GENERATE_SIGNATURES) : GENERATE_NUMBERS;
 	for (uint32_t function = 0; function < GENERATE_FUNCTIONS; function++) {
 		if (!(wanted & 1u << function))
 			continue;
 		number[function] = ret->ncode;
+		index[function] = ret->nfunctions;
 		g.function = function;
-		emit_function(&g);
-		ret->functions[ret->nfunctions] = ret->functions[function];
-		ret->offset[ret->nfunctions] = ret->offset[function];
-		ret->address[ret->nfunctions++] = ret->address[function];
+		emit_function(&g, random_size(&g));
+		ret->functions[ret->nfunctions++] = ret->functions[function];
 		for (size_t i = 0; i < g.ncalls; i++)
 			wanted |= 1u << g.calls[i].callee;
+		for (size_t i = 0; i < g.naddresses; i++)
+			wanted |= 1u << g.addresses[i].callee;
 	}
 	for (size_t i = 0; i < g.ncalls; i++)
 		ret->code[g.calls[i].at].imm = number[g.calls[i].callee] - g.calls[i].at - 1;
+	for (size_t i = 0; i < g.naddresses; i++)
+		ret->code[g.addresses[i].at].imm = index[g.addresses[i].callee];
+}
+
+void generate_memory(struct random *random, struct generate_memory *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < GENERATE_SCRATCH; i += 8) {
+		uint64_t number = random_edge(random);
+
+		memcpy(ret->value + i, &number, 8);
+	}
+	for (size_t array = 0; array < GENERATE_ARRAYS; array++) {
+		const struct generate_array *shape = &generate_arrays[array];
+
+		for (size_t i = 0; i < shape->stride * shape->entries; i += 8) {
+			uint64_t number = random_edge(random);
+
+			memcpy(ret->arrays[array] + i, &number, 8);
+		}
+	}
 }

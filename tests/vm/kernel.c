@@ -14,52 +14,68 @@ static int bpf_call(int command, union bpf_attr *attr)
 	return rc < 0 ? -errno : rc;
 }
 
-int kernel_open(struct kernel *kernel, size_t value_size)
+int kernel_add_array(struct kernel *kernel, size_t value_size, size_t entries)
 {
+	struct kernel_array *array = &kernel->arrays[kernel->n];
 	union bpf_attr attr;
+	void *data;
 	int fd;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.map_type = BPF_MAP_TYPE_ARRAY;
 	attr.key_size = 4;
 	attr.value_size = value_size;
-	attr.max_entries = 1;
+	attr.max_entries = entries;
 	attr.map_flags = BPF_F_MMAPABLE;
 	fd = bpf_call(BPF_MAP_CREATE, &attr);
 	if (fd < 0)
 		return fd;
-	kernel->value = mmap(NULL, value_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (kernel->value == MAP_FAILED) {
+	array->size = ((value_size + 7) & ~7ul) * entries;
+	data = mmap(NULL, array->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (data == MAP_FAILED) {
 		close(fd);
 		return -errno;
 	}
-	kernel->map = fd;
-	kernel->value_size = value_size;
-	return 0;
+	array->data = data;
+	array->map = fd;
+	return kernel->n++;
 }
 
 void kernel_close(struct kernel *kernel)
 {
-	munmap(kernel->value, kernel->value_size);
-	close(kernel->map);
+	while (kernel->n) {
+		struct kernel_array *array = &kernel->arrays[--kernel->n];
+
+		munmap(array->data, array->size);
+		close(array->map);
+	}
 }
 
-void kernel_load_address(const struct kernel *kernel, uint32_t dst, struct bpf_insn *ret)
+static void load_pseudo(uint32_t kind, int map, uint32_t offset, uint32_t dst, struct bpf_insn *ret)
 {
 	memset(ret, 0, 2 * sizeof(*ret));
-	ret->code = BPF_LD | BPF_IMM | BPF_DW;
-	ret->dst_reg = dst;
-	ret->src_reg = BPF_PSEUDO_MAP_VALUE;
-	ret->imm = kernel->map;
+	ret[0].code = BPF_LD | BPF_IMM | BPF_DW;
+	ret[0].dst_reg = dst;
+	ret[0].src_reg = kind;
+	ret[0].imm = map;
+	ret[1].imm = offset;
 }
 
-int kernel_run(const struct kernel *kernel, const struct bpf_insn *code, size_t ncode, char *log,
-	       size_t log_size)
+void kernel_load_address(const struct kernel *kernel, size_t array, uint32_t offset, uint32_t dst,
+			 struct bpf_insn *ret)
+{
+	load_pseudo(BPF_PSEUDO_MAP_VALUE, kernel->arrays[array].map, offset, dst, ret);
+}
+
+void kernel_load_map(const struct kernel *kernel, size_t array, uint32_t dst, struct bpf_insn *ret)
+{
+	load_pseudo(BPF_PSEUDO_MAP_FD, kernel->arrays[array].map, 0, dst, ret);
+}
+
+int kernel_load(const struct bpf_insn *code, size_t ncode, char *log, size_t log_size)
 {
 	union bpf_attr attr;
-	int fd, rc;
 
-	(void)kernel;
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = BPF_PROG_TYPE_SYSCALL; /* the least work around a run */
 	attr.prog_flags = BPF_F_SLEEPABLE;
@@ -72,12 +88,16 @@ int kernel_run(const struct kernel *kernel, const struct bpf_insn *code, size_t 
 		attr.log_size = log_size;
 		attr.log_level = 1;
 	}
-	fd = bpf_call(BPF_PROG_LOAD, &attr);
-	if (fd < 0)
-		return fd;
+	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
+int kernel_run(int program, uint32_t number)
+{
+	union bpf_attr attr;
+
 	memset(&attr, 0, sizeof(attr));
-	attr.test.prog_fd = fd;
-	rc = bpf_call(BPF_PROG_TEST_RUN, &attr);
-	close(fd);
-	return rc;
+	attr.test.prog_fd = program;
+	attr.test.ctx_in = (uintptr_t)&number;
+	attr.test.ctx_size_in = sizeof(number);
+	return bpf_call(BPF_PROG_TEST_RUN, &attr);
 }

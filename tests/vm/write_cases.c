@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -125,8 +126,9 @@ static int run_kernel(const struct kernel *kernel, const struct one *one, uint64
 {
 	struct bpf_insn code[40];
 	size_t n = 0;
+	int fd, rc;
 
-	kernel_load_address(kernel, 1, code);
+	kernel_load_address(kernel, 0, 0, 1, code);
 	n = 2;
 	code[n++] = MOV_X(9, 1);
 	memcpy(&code[n], one->code, one->ncode * sizeof(code[0]));
@@ -134,10 +136,15 @@ static int run_kernel(const struct kernel *kernel, const struct one *one, uint64
 	code[n++] = STX_DW(9, 0, RESULT);
 	code[n++] = MOV_K(0, 0);
 	code[n++] = EXIT();
-	memcpy(kernel->value, one->memory, sizeof(one->memory));
-	if (kernel_run(kernel, code, n, NULL, 0))
+	memcpy(kernel->arrays[0].data, one->memory, sizeof(one->memory));
+	fd = kernel_load(code, n, NULL, 0);
+	if (fd < 0)
 		return -1;
-	memcpy(result, kernel->value + RESULT, sizeof(*result));
+	rc = kernel_run(fd, 0);
+	close(fd);
+	if (rc)
+		return -1;
+	memcpy(result, kernel->arrays[0].data + RESULT, sizeof(*result));
 	return 0;
 }
 
@@ -199,9 +206,9 @@ static int check(const char *path, const struct buf *text)
 int main(int argc, char **argv)
 {
 	CLEANUP(buf_deinit) struct buf text = { 0 };
-	struct kernel kernel;
+	struct kernel kernel = { 0 };
 
-	if (kernel_open(&kernel, GENERATE_VALUE)) {
+	if (kernel_add_array(&kernel, GENERATE_VALUE, 1) < 0) {
 		fprintf(stderr, "bpf(2): not allowed here\n");
 		return 77;
 	}
