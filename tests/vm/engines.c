@@ -2,7 +2,7 @@
 #include "host.h"
 
 #define JIT_LANDED         false
-#define CHECKED_LANDED     false
+#define CHECKED_LANDED     true
 #define CHECKED_JIT_LANDED false
 
 #define WITHOUT(pass)                                                                  \
