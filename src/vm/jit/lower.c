@@ -449,7 +449,7 @@ static void fill_blocks(struct lowering *l)
 	for (int i = 0; i < ENTRY_ROOM; i++)
 		emit(l, JIT_NOP);
 	for (uint32_t i = 0; i < l->count; i += isa_slots(l->row)) {
-		uint32_t start = l->block_at[i], before = function->ninsns;
+		uint32_t start = l->block_at[i], before;
 
 		if (start != JIT_NOWHERE) {
 			if (open)
@@ -459,6 +459,7 @@ static void fill_blocks(struct lowering *l)
 		l->at = i;
 		l->insn = &l->code[i];
 		l->row = isa_row(l->ops[i]);
+		before = function->ninsns;
 		lower_insn(l);
 		function->blocks[l->block].cost++;
 		open = function->ninsns == before ||

@@ -48,7 +48,9 @@ static const struct jit_target test_target = {
 static inline void compile_image(const struct vm_image *image, uint32_t passes, bool checked,
 				 struct compiled *ret)
 {
-	struct vm_options options = { .size = sizeof(options), .engine = VM_ENGINE_INTERPRETER };
+	struct vm_options options = { .size = sizeof(options),
+				      .engine = VM_ENGINE_INTERPRETER,
+				      .checked = checked };
 	char message[256];
 
 	*ret = (struct compiled){ 0 };

@@ -54,6 +54,21 @@ static void branches_end_blocks(void **state)
 	       RAW(0x5d, 1, 0, -4, 0), EXIT());
 }
 
+/* A conversion to the machine's own byte order is nothing, also alone in a block. */
+static void nothing_is_a_block(void **state)
+{
+	(void)state;
+	expect(0,
+	       "b0:\n"
+	       "\tr0 = 1\n"
+	       "\tif r1 == 0 goto b2 else b1\n"
+	       "b1:\n"
+	       "\tgoto b2\n"
+	       "b2:\n"
+	       "\texit\n",
+	       MOV_K(0, 1), JEQ_K(1, 0, 1), RAW(0xd4, 0, 0, 0, 64), EXIT());
+}
+
 /* The entry is no target of a jump, whatever the first instruction is. */
 static void entry_stands_alone(void **state)
 {
@@ -128,6 +143,7 @@ static void checks_are_counted_on(void **state)
 	compile_image(&image, 0, true, &compiled);
 	assert_int_equal(compiled.function.nchecks, 2);
 	assert_int_equal(jit_lower(&compiled.function), 0);
+	assert_int_equal(jit_optimise(&compiled.function), 0);
 	assert_int_equal(compiled.function.nchecks, 4);
 }
 
@@ -240,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(straight_code),
 		cmocka_unit_test(branches_end_blocks),
+		cmocka_unit_test(nothing_is_a_block),
 		cmocka_unit_test(entry_stands_alone),
 		cmocka_unit_test(unreachable_code_is_left_out),
 		cmocka_unit_test(registers_start_at_zero),
