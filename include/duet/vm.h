@@ -229,6 +229,16 @@ void vm_destroy(struct vm *vm);
 int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs, uint64_t *result,
 	    struct vm_fault *fault);
 
+/*
+ * For many calls in a row: enters the vm once and calls @drive(@context), within which every
+ * vm_call() costs less and compiled functions may be called directly, by vm_function_address(). 0
+ * with what @drive returned in @ret; -EFAULT with @fault filled in when one of the calls faults:
+ * @drive is then left without returning. Inside a running call: -EBUSY. The instruction budget is
+ * that of all of them together.
+ */
+int vm_enter(struct vm *vm, int (*drive)(void *context), void *context, int *ret,
+	     struct vm_fault *fault);
+
 /* The address under which C code may call a BPF function as a C function of up to five
  * integer arguments, in the thread that runs the vm. NULL when out of memory. */
 void *vm_function_address(struct vm *vm, uint32_t function);

@@ -229,8 +229,16 @@ uint64_t vm_call_nested(struct vm *vm, uint32_t function, const uint64_t *args)
 	return result;
 }
 
+/* What an outermost call does once the vm is entered: one function, or C code that calls many. */
+struct body {
+	uint32_t function;
+	const uint64_t *args;
+	int (*drive)(void *context); /* NULL: the function */
+	void *context;
+};
+
 /* A fault lands here by siglongjmp: what it needs is in @base, whose address did not change. */
-static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args, uint64_t *result)
+static int call_outermost(struct vm *vm, const struct body *body, uint64_t *result)
 {
 	struct vm_base base;
 	uint64_t value;
@@ -250,7 +258,10 @@ static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args
 	if (vm->jit)
 		vm_stack_limit = signal_stack_limit(vm->stack_allowance, vm->stack_below);
 	atomic_store_explicit(&vm->base, &base, memory_order_release);
-	value = vm->engine->call(vm, &base.activation, function, args);
+	if (body->drive)
+		value = body->drive(body->context);
+	else
+		value = vm->engine->call(vm, &base.activation, body->function, body->args);
 	deactivate(&base.activation);
 	vm_stack_limit = base.limit;
 	atomic_store_explicit(&vm->base, NULL, memory_order_release);
@@ -261,23 +272,10 @@ static int call_outermost(struct vm *vm, uint32_t function, const uint64_t *args
 	return 0;
 }
 
-int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs, uint64_t *result,
-	    struct vm_fault *fault)
+static int enter(struct vm *vm, const struct body *body, uint64_t *result, struct vm_fault *fault)
 {
-	uint64_t all[VM_MAX_ARGUMENTS] = { 0 };
-	uint64_t value;
 	int rc;
 
-	if (function >= vm->nfunctions || nargs > VM_MAX_ARGUMENTS)
-		return -EINVAL;
-	for (size_t i = 0; i < nargs; i++)
-		all[i] = args[i];
-	if (atomic_load_explicit(&vm->base, memory_order_relaxed)) {
-		value = vm_call_nested(vm, function, all);
-		if (result)
-			*result = value;
-		return 0;
-	}
 	rc = signal_thread_prepare();
 	if (rc)
 		return rc;
@@ -287,9 +285,43 @@ int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs
 			      memory_order_release);
 	atomic_store_explicit(&vm->thread_faults, 0, memory_order_relaxed);
 	vm->budget = vm->options.instruction_budget;
-	rc = call_outermost(vm, function, all, result);
+	rc = call_outermost(vm, body, result);
 	if (rc && fault)
 		*fault = vm->fault;
+	return rc;
+}
+
+int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs, uint64_t *result,
+	    struct vm_fault *fault)
+{
+	uint64_t all[VM_MAX_ARGUMENTS] = { 0 };
+	struct body body = { .function = function, .args = all };
+	uint64_t value;
+
+	if (function >= vm->nfunctions || nargs > VM_MAX_ARGUMENTS)
+		return -EINVAL;
+	for (size_t i = 0; i < nargs; i++)
+		all[i] = args[i];
+	if (!atomic_load_explicit(&vm->base, memory_order_relaxed))
+		return enter(vm, &body, result, fault);
+	value = vm_call_nested(vm, function, all);
+	if (result)
+		*result = value;
+	return 0;
+}
+
+int vm_enter(struct vm *vm, int (*drive)(void *context), void *context, int *ret,
+	     struct vm_fault *fault)
+{
+	struct body body = { .drive = drive, .context = context };
+	uint64_t value;
+	int rc;
+
+	if (atomic_load_explicit(&vm->base, memory_order_relaxed))
+		return -EBUSY;
+	rc = enter(vm, &body, &value, fault);
+	if (!rc && ret)
+		*ret = (int)value;
 	return rc;
 }
 
