@@ -159,8 +159,30 @@ struct duet_options {
 };
 
 enum duet_target_kind {
-	DUET_TARGET_ALL,   /* in_target() is true for everybody */
-	DUET_TARGET_TASKS, /* threads in map __duet_tasks */
+	DUET_TARGET_ALL,     /* in_target() is true for everybody */
+	DUET_TARGET_TASKS,   /* threads in map __duet_tasks */
+	DUET_TARGET_CGROUPS, /* members of __duet_cgroups and of all below them */
+};
+
+#define DUET_CGROUP_MAX 16 /* cgroups that -G takes */
+
+/* A cgroup by its id (the inode number of its directory) and how deep it lies: 0 is the root. */
+struct duet_cgroup_place {
+	__duet_u64 id;
+	__duet_u32 level;
+	__duet_u32 unused;
+};
+
+/* Where a version 1 hierarchy is found from a task: byte offsets in this kernel's structures. */
+struct duet_cgroup_layout {
+	__duet_u32 task_set;          /* task_struct: css_set */
+	__duet_u32 set_state;         /* css_set: state of this hierarchy's controller */
+	__duet_u32 state_cgroup;      /* cgroup_subsys_state: cgroup */
+	__duet_u32 cgroup_level;      /* cgroup */
+	__duet_u32 cgroup_ancestors;  /* cgroup: array, from the root on */
+	__duet_u32 cgroup_node;       /* cgroup: kernfs_node */
+	__duet_u32 node_id;           /* kernfs_node */
+	__duet_u32 ancestors_are_ids; /* before Linux 6.1 */
 };
 
 struct duet_cost {

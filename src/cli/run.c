@@ -60,6 +60,8 @@ static const char help[] =
 	"  -- CMD ...          CMD and its later threads and children\n"
 	"  -p PID[,PID...]     processes, with their later threads and children\n"
 	"  -t TID[,TID...]     threads\n"
+	"  -G CGROUP           a cgroup (path, or the id of a container) with all below it; repeat "
+	"for more\n"
 	"  -a                  everybody, while CMD runs\n"
 	"  -C CPUS             these CPUs only: 0,2-5\n"
 	"  -u USER             CMD runs as this user\n"
@@ -93,7 +95,7 @@ struct list {
 
 struct run {
 	struct session_options session;
-	struct list events, sets, maps, arguments;
+	struct list events, sets, maps, arguments, cgroups;
 	pid_t *pids, *tids;
 	size_t npids, ntids, pids_capacity, tids_capacity;
 	const char *script;
@@ -204,6 +206,8 @@ static int take_option(struct run *run, int option, const char *value)
 		return take_output(run, option, value);
 	case 'e':
 		return add(&run->events, value);
+	case 'G':
+		return add(&run->cgroups, value);
 	case OPT_SET:
 		return add(&run->sets, value);
 	case OPT_MAP:
@@ -231,8 +235,6 @@ static int take_option(struct run *run, int option, const char *value)
 	case OPT_CHECKED:
 		return cli_usage("run",
 				 "--checked: bounds-checked execution is not in this version");
-	case 'G':
-		return cli_usage("run", "-G: cgroups as a scope are not in this version");
 	default:
 		return cli_usage("run", "-%c: that samples: not in duet run", option);
 	}
@@ -320,6 +322,10 @@ static int check(struct run *run)
 	if (run->command && (run->npids || run->ntids))
 		return cli_usage("run", "-p and -t measure what runs already: not together with -- "
 					"CMD");
+	if (run->cgroups.count && (run->npids || run->ntids || run->session.all))
+		return cli_usage("run",
+				 "-G: not together with -p, -t or -a: each says alone who is "
+				 "measured");
 	if (run->session.user && !run->command)
 		return cli_usage("run", "-u: there is no -- CMD to run as %s", run->session.user);
 	return 0;
@@ -394,6 +400,8 @@ static int run_session(struct run *run)
 	session->nevents = run->events.count;
 	session->sets = run->sets.items;
 	session->nsets = run->sets.count;
+	session->cgroups = run->cgroups.items;
+	session->ncgroups = run->cgroups.count;
 	session->maps = run->maps.items;
 	session->nmaps = run->maps.count;
 	session->arguments = run->arguments.items;
@@ -417,6 +425,7 @@ int cli_run(int argc, char **argv)
 	free(run.events.items);
 	free(run.sets.items);
 	free(run.maps.items);
+	free(run.cgroups.items);
 	free(run.arguments.items);
 	free(run.pids);
 	free(run.tids);

@@ -221,6 +221,10 @@ int kern_totals_own_cost(struct kern *kern, int cpu, int64_t *ret);
  * from now on. */
 int kern_totals_set_cost(struct kern *kern, const int64_t *cost);
 
+/* Where a task's cgroup of version 1 lies in this kernel, for the hierarchy of @controller ("cpu",
+ * "perf_event"). -ENOENT: no such controller, or no BTF. */
+int kern_cgroup_layout(const char *controller, struct duet_cgroup_layout *ret, struct err *err);
+
 /* ---- the target: keeps in_target() true -------------------------------------------------- */
 /* @what: "fork", "exec", "exit". < 0 ends the consume, which returns it. */
 typedef int (*kern_child_fn)(void *context, const char *what, const struct duet_child *child);

@@ -102,6 +102,7 @@ void *session_variable_data(const struct session *session, const char *name, siz
 int session_check_maps(struct session *session, struct err *err); /* names, before load */
 int session_apply_map_values(struct session *session, struct err *err);
 /* ---- target.c: who is measured, where programs attach ---- */
+uint32_t session_target_kind(const struct session *session); /* enum duet_target_kind */
 int session_setup_target(struct session *session, struct err *err);
 int session_substitute_targets(struct session *session, struct err *err);
 int session_start_target(struct session *session, struct err *err);

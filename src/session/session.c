@@ -134,7 +134,7 @@ static void fill_options(const struct session *session, struct duet_options *ret
 	*ret = (struct duet_options){
 		.interval_ns = options->interval_ns,
 		.duration_ns = options->duration_ns,
-		.target = session->counted_tasks ? DUET_TARGET_TASKS : DUET_TARGET_ALL,
+		.target = session_target_kind(session),
 		.cpus = session->ncpus,
 		.dry_run = options->dry_run,
 	};

@@ -24,6 +24,8 @@ struct session_options {
 	size_t npids;
 	const pid_t *tids; /* -t */
 	size_t ntids;
+	const char *const *cgroups; /* -G: paths or ids of containers; with all below them */
+	size_t ncgroups;
 	const char *cpus;     /* -C, NULL: all that are online */
 	char *const *command; /* -- CMD, NULL-terminated; NULL: none */
 	const char *user;     /* -u: CMD runs as this user; NULL: as we do */

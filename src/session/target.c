@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "sym/sym.h"
 
 static int set_cpu_list(struct session *session, struct err *err)
 {
@@ -27,9 +28,55 @@ static int set_cpu_list(struct session *session, struct err *err)
 	return 0;
 }
 
+/* -G: in_target() tests the cgroup of the current thread. */
+static int set_cgroups(struct session *session, struct err *err)
+{
+	const struct session_options *options = session->options;
+	struct duet_cgroup_place *places =
+		session_variable_data(session, "__duet_cgroup", sizeof(*places) * DUET_CGROUP_MAX);
+	uint32_t *count = session_variable_data(session, "__duet_cgroup_count", 4);
+	uint32_t *version1 = session_variable_data(session, "__duet_cgroup_v1", 4);
+	struct duet_cgroup_layout *layout =
+		session_variable_data(session, "__duet_cgroup_at", sizeof(*layout));
+	struct sym_cgroup_place found = { 0 }, first = { 0 };
+	size_t i;
+	int code;
+
+	if (options->ncgroups > DUET_CGROUP_MAX)
+		return err_set(err, -E2BIG, "-G: at most %d cgroups", DUET_CGROUP_MAX);
+	for (i = 0; i < options->ncgroups; i++) {
+		code = sym_cgroup_find(options->cgroups[i], &found, err);
+		if (code)
+			return err_prepend(err, code, "-G");
+		if (i && strcmp(found.controller, first.controller))
+			return err_set(err, -EINVAL,
+				       "-G: %s and %s are of different hierarchies: name cgroups "
+				       "of one",
+				       first.path, found.path);
+		first = i ? first : found;
+		log_verbose("-G %s: cgroup %llu, level %u, %s", options->cgroups[i],
+			    (unsigned long long)found.id, found.level, found.path);
+		if (places)
+			places[i] = (struct duet_cgroup_place){ found.id, found.level, 0 };
+	}
+	if (!places || !count || !version1 || !layout)
+		return 0;
+	*count = options->ncgroups;
+	*version1 = first.controller[0] != 0;
+	return *version1 ? kern_cgroup_layout(first.controller, layout, err) : 0;
+}
+
 static bool wants_tasks(const struct session_options *options)
 {
-	return !options->all && (options->npids || options->ntids || options->command);
+	return !options->all && !options->ncgroups &&
+	       (options->npids || options->ntids || options->command);
+}
+
+uint32_t session_target_kind(const struct session *session)
+{
+	if (session->options->ncgroups)
+		return DUET_TARGET_CGROUPS;
+	return session->counted_tasks ? DUET_TARGET_TASKS : DUET_TARGET_ALL;
 }
 
 /* Before load: constants that in_target() tests. */
@@ -45,10 +92,14 @@ int session_setup_target(struct session *session, struct err *err)
 	code = set_cpu_list(session, err);
 	if (code)
 		return code;
+	code = set_cgroups(session, err);
+	if (code)
+		return code;
 	session->counted_tasks = wants_tasks(options);
 	if (kind)
-		*kind = session->counted_tasks ? DUET_TARGET_TASKS : DUET_TARGET_ALL;
-	else if (session->counted_tasks && kern_program_count(session->kern) && !options->quiet)
+		*kind = session_target_kind(session);
+	else if (session_target_kind(session) != DUET_TARGET_ALL &&
+		 kern_program_count(session->kern) && !options->quiet)
 		log_note("%s does not limit itself to the target (it has no in_target()): it "
 			 "shows the whole system",
 			 options->name);

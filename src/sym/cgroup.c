@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -117,27 +116,6 @@ const char *sym_cgroup_path(struct sym *sym, uint64_t id)
 	if (!cgroup->path)
 		cgroup->path = path_by_walk(id, sym->cgroup_mount);
 	return cgroup->path;
-}
-
-int sym_cgroup_id(const char *path, uint64_t *ret, struct err *err)
-{
-	CLEANUP(buf_deinit)
-	struct buf whole = { 0 };
-	struct stat status;
-	char mount[256];
-
-	if (sym_cgroup_mount(mount, sizeof(mount)))
-		return err_set(err, -ENOENT, "cgroup '%s': no cgroup2 file system is mounted",
-			       path);
-	if (buf_printf(&whole, "%s/%s", mount, path))
-		return err_nomem(err);
-	if (stat(whole.data, &status))
-		return err_set(err, -errno, "cgroup '%s': %s: paths are relative to %s", path,
-			       strerror(errno), mount);
-	if (!S_ISDIR(status.st_mode))
-		return err_set(err, -ENOTDIR, "cgroup '%s': a file, no cgroup", path);
-	*ret = status.st_ino;
-	return 0;
 }
 
 void sym_cgroups_free(struct sym *sym)

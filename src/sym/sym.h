@@ -95,7 +95,19 @@ void sym_process_forget(struct sym *sym, pid_t pid);
 /* "/system.slice/x.service" for the id that bpf_get_current_cgroup_id() gives; "/" for the root.
  * NULL: unknown (removed, or no cgroup2 file system is mounted). Lives until sym_close(). */
 const char *sym_cgroup_path(struct sym *sym, uint64_t id);
-/* The id of a path relative to the cgroup2 mount. -ENOENT. */
-int sym_cgroup_id(const char *path, uint64_t *ret, struct err *err);
+
+struct sym_cgroup_place {
+	uint64_t id;         /* inode number of its directory: the kernel's own id of it */
+	uint32_t level;      /* directories below the root of its hierarchy; 0: the root */
+	char controller[32]; /* of a version 1 hierarchy, "" for version 2 */
+	char path[4096];
+};
+/*
+ * A cgroup by its path (whole, or below a mount of cgroup2, else of version 1), or by the id of the
+ * container that runs in it: at least 12 hexadecimal digits, which begin a part of a directory's
+ * name. -ENOENT; -ENOTUNIQ for an id that fits several. Levels count from the mount: in a cgroup
+ * namespace, from that namespace's root.
+ */
+int sym_cgroup_find(const char *text, struct sym_cgroup_place *ret, struct err *err);
 /* Mount point of the cgroup2 file system. -ENOENT. */
 int sym_cgroup_mount(char *path, size_t size);

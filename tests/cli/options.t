@@ -55,6 +55,9 @@ run $hello -t 0|-t 0: no list
 run $hello -x ab|-x ab: the separator is one character
 run $hello -p 1 -- true|-p and -t measure what runs already
 run $hello -u nobody|there is no -- CMD to run as nobody
+run $hello -G / -p 1|-G: not together with -p
+run $hello -G / -a -- true|-G: not together with -p
+run $hello -G|-G: a value is missing
 run $hello -F 99 -- true|-F: that samples: not in duet run
 run $hello -c 99 -- true|-c: that samples: not in duet run
 run $hello -g -- true|-g: that samples: not in duet run

@@ -349,31 +349,53 @@ static void cgroup_ids_have_paths(void **state)
 {
 	CLEANUP(sym_close_cleanup)
 	struct sym *sym = NULL;
-	char mount[256], path[320];
+	char mount[256], path[320], below[400], other[400];
 	struct err err = { 0 };
-	uint64_t root, child;
+	struct sym_cgroup_place place = { 0 };
+	const char *id = "0123456789abcdef0123456789abcdef";
 
 	assert_int_equal(sym_open(&sym, NULL), 0);
 	if (sym_cgroup_mount(mount, sizeof(mount))) {
 		assert_null(sym_cgroup_path(sym, 1));
-		assert_int_equal(sym_cgroup_id("/", &root, &err), -ENOENT);
 		return;
 	}
-	assert_int_equal(sym_cgroup_id("/", &root, NULL), 0);
-	assert_string_equal(sym_cgroup_path(sym, root), "/");
+	assert_int_equal(sym_cgroup_find("/", &place, NULL), 0);
+	assert_int_equal(place.level, 0);
+	assert_string_equal(place.controller, "");
+	assert_string_equal(sym_cgroup_path(sym, place.id), "/");
 	assert_null(sym_cgroup_path(sym, 0x123456789abc));
-	assert_int_equal(sym_cgroup_id("/no/such", &child, &err), -ENOENT);
+	assert_int_equal(sym_cgroup_find("/no/such", &place, &err), -ENOENT);
 	assert_non_null(strstr(err.text, mount));
-	assert_int_equal(sym_cgroup_id("cgroup.procs", &child, &err), -ENOTDIR);
+	assert_int_equal(sym_cgroup_find("cgroup.procs", &place, &err), -ENOTDIR);
+	assert_int_equal(sym_cgroup_find("", &place, &err), -EINVAL);
 	snprintf(path, sizeof(path), "%s/duet-sym-test-%d", mount, getpid());
 	if (mkdir(path, 0755)) {
 		print_message("no cgroup can be made here\n");
 		return;
 	}
-	assert_int_equal(sym_cgroup_id(path + strlen(mount), &child, NULL), 0);
-	assert_string_equal(sym_cgroup_path(sym, child), path + strlen(mount));
+	assert_int_equal(sym_cgroup_find(path + strlen(mount), &place, NULL), 0);
+	assert_int_equal(place.level, 1);
+	assert_string_equal(place.path, path);
+	assert_string_equal(sym_cgroup_path(sym, place.id), path + strlen(mount));
+	assert_int_equal(sym_cgroup_find(path, &place, NULL), 0); /* whole */
+	/* By a container's id, whole or its first digits; two with the same ones are told. */
+	snprintf(below, sizeof(below), "%s/docker-%s.scope", path, id);
+	assert_int_equal(mkdir(below, 0755), 0);
+	assert_int_equal(sym_cgroup_find(id, &place, NULL), 0);
+	assert_string_equal(place.path, below);
+	assert_int_equal(place.level, 2);
+	assert_int_equal(sym_cgroup_find("0123456789ab", &place, NULL), 0);
+	assert_int_equal(sym_cgroup_find("123456789abc", &place, NULL), -ENOENT);
+	assert_int_equal(sym_cgroup_find("0123456789a", &place, NULL), -ENOENT);
+	snprintf(other, sizeof(other), "%s/0123456789abcc", path);
+	assert_int_equal(mkdir(other, 0755), 0);
+	assert_int_equal(sym_cgroup_find("0123456789ab", &place, &err), -ENOTUNIQ);
+	assert_non_null(strstr(err.text, "more digits"));
+	assert_int_equal(sym_cgroup_find("0123456789abcd", &place, NULL), 0);
+	rmdir(other);
+	rmdir(below);
 	rmdir(path);
-	assert_string_equal(sym_cgroup_path(sym, child), path + strlen(mount)); /* kept */
+	assert_string_equal(sym_cgroup_path(sym, place.id) ?: "gone", "gone");
 }
 
 int main(void)
