@@ -35,6 +35,7 @@ static struct sigaction previous[NSIGNALS]; /* written under lock, while the han
 
 THREAD_LOCAL void *alternate;
 THREAD_LOCAL bool prepared;
+THREAD_LOCAL bool made_here;                  /* by signal_thread_create() */
 THREAD_LOCAL uintptr_t stack_low, stack_high; /* of the thread as it was started */
 
 __thread uintptr_t vm_stack_limit;
@@ -53,6 +54,7 @@ static void read_machine(struct vm_signal *signal)
 	signal->write = page_fault && write;
 	signal->read = page_fault && !write;
 	signal->present = page_fault && registers[REG_ERR] & 1;
+	signal->fetch = page_fault && registers[REG_ERR] & 16;
 }
 
 uintptr_t signal_return_address(const struct vm_signal *signal)
@@ -78,6 +80,8 @@ static void read_machine(struct vm_signal *signal)
 
 	signal->pc = signal->context->uc_mcontext.pc;
 	signal->sp = signal->context->uc_mcontext.sp;
+	/* Emulators may have no record. */
+	signal->fetch = (uintptr_t)signal->info->si_addr == signal->pc;
 	while (end - at >= (ptrdiff_t)sizeof(struct esr_context)) {
 		struct esr_context record;
 
@@ -87,6 +91,7 @@ static void read_machine(struct vm_signal *signal)
 		if (record.head.magic == ESR_MAGIC) {
 			uint32_t class = record.esr >> 26 & 0x3f;
 
+			signal->fetch = class == 0x20 || class == 0x21; /* instruction abort */
 			if (class != 0x24 && class != 0x25)
 				break;
 			signal->write = record.esr & 1 << 6;
@@ -305,6 +310,11 @@ uintptr_t signal_stack_limit(uintptr_t bytes, uintptr_t below)
 	return limit;
 }
 
+bool signal_thread_is_ours(void)
+{
+	return made_here;
+}
+
 struct thread_start {
 	void *(*start)(void *);
 	void *argument;
@@ -315,6 +325,7 @@ static void *run_thread(void *data)
 	struct thread_start start = *(struct thread_start *)data;
 
 	free(data);
+	made_here = true;
 	signal_thread_prepare(); /* without it, only an exhausted stack is no fault any more */
 	vm_stack_limit = stack_low + C_RESERVE;
 	return start.start(start.argument);

@@ -20,12 +20,20 @@ struct vm_signal {
 	uintptr_t pc, sp;
 	bool write, read; /* what the access was; neither: the machine does not say */
 	bool present;     /* the page was there, but not for this */
+	bool fetch;       /* it was that of an instruction */
+	bool undone;      /* signal_undo_call() */
+	bool scanned;     /* the stack could not be walked, but this was found on it: */
+	uint32_t function, insn;
 };
 
 /* The return address of a call that did not arrive: on the stack (x86-64), in the link register. */
 uintptr_t signal_return_address(const struct vm_signal *signal);
 /* Back to the call instruction that led to @signal->pc, as if it was what faulted. */
 void signal_undo_call(struct vm_signal *signal);
+static inline bool signal_is_fetch(const struct vm_signal *signal)
+{
+	return signal->fetch;
+}
 /* Sent by somebody, not raised by an instruction or abort(). */
 bool signal_was_sent(const struct vm_signal *signal);
 
@@ -42,6 +50,8 @@ int signal_thread_prepare(void);
  */
 uintptr_t signal_stack_limit(uintptr_t bytes, uintptr_t below);
 
+/* Was this thread made by signal_thread_create()? */
+bool signal_thread_is_ours(void);
 /* pthread_create() for scripts: the thread is prepared, and its stack bounded. */
 int signal_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 			 void *argument);
