@@ -52,6 +52,14 @@ static inline struct state *state_of(const struct machine *m)
 	return (struct state *)(m->memory + CODE_SIZE);
 }
 
+/* The stubs, for the runtime as it is now. */
+static inline void make_stubs(struct machine *m)
+{
+	m->code.size = 0;
+	assert_int_equal(jit_x86.begin(&m->code, &m->enter), 0);
+	m->stubs_end = m->code.size;
+}
+
 static inline void machine_make(struct machine *m)
 {
 	memset(m, 0, sizeof(*m));
@@ -64,8 +72,7 @@ static inline void machine_make(struct machine *m)
 				     .capacity = CODE_SIZE,
 				     .functions = m->functions,
 				     .runtime = &m->runtime };
-	assert_int_equal(jit_x86.begin(&m->code, &m->enter), 0);
-	m->stubs_end = m->code.size;
+	make_stubs(m);
 	m->function = (struct jit_function){ .vm = &m->vm,
 					     .image = &m->image,
 					     .insns = m->insns,
