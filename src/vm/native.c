@@ -85,8 +85,6 @@ static int native_plan(struct vm_native_plan *plan, const struct vm_native *nati
 
 	plan->native = native;
 	plan->function = native->function;
-	if (plan->function == (void *)pthread_create)
-		plan->function = (void *)signal_thread_create;
 	plan->by_ffi = is_floating(native->result);
 	if (native->with_context) {
 		plan->id = VM_OP_CALL_CONTEXT;
@@ -117,6 +115,30 @@ static int native_plan(struct vm_native_plan *plan, const struct vm_native *nati
 	return 0;
 }
 
+/* Threads of a script must be ready for its faults: pthread_create() is ours. */
+static int replace_natives(struct vm *vm)
+{
+	struct vm_image *image = &vm->image;
+	size_t i;
+
+	for (i = 0; i < image->nnatives; i++)
+		if (image->natives[i].function == (void *)pthread_create)
+			break;
+	if (i == image->nnatives)
+		return 0;
+	if (!vm->own_natives) {
+		vm->own_natives = malloc(image->nnatives * sizeof(*vm->own_natives));
+		if (!vm->own_natives)
+			return -ENOMEM;
+		memcpy(vm->own_natives, image->natives, image->nnatives * sizeof(*vm->own_natives));
+		image->natives = vm->own_natives;
+	}
+	for (; i < image->nnatives; i++)
+		if (vm->own_natives[i].function == (void *)pthread_create)
+			vm->own_natives[i].function = (void *)signal_thread_create;
+	return 0;
+}
+
 int native_prepare(struct vm *vm, const struct vm_image *image, struct err *err)
 {
 	int rc;
@@ -125,7 +147,7 @@ int native_prepare(struct vm *vm, const struct vm_image *image, struct err *err)
 	if (!image->nnatives)
 		return 0;
 	vm->natives = calloc(image->nnatives, sizeof(*vm->natives));
-	if (!vm->natives)
+	if (!vm->natives || replace_natives(vm))
 		return err_nomem(err);
 	for (size_t i = 0; i < image->nnatives; i++) {
 		rc = native_plan(&vm->natives[i], &image->natives[i], err);

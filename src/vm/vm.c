@@ -22,6 +22,8 @@ static void fill_options(struct vm *vm)
 		ours->stack_bytes = DEFAULT_STACK;
 	if (!ours->call_depth)
 		ours->call_depth = ours->stack_bytes / VM_MIN_FRAME + 1;
+	if (ours->instruction_budget > INT64_MAX)
+		ours->instruction_budget = INT64_MAX; /* compiled code counts below zero */
 	vm->context = ours->context;
 	vm->call_by_number = ours->callx_by_number;
 }
@@ -113,9 +115,6 @@ static int vm_init(struct vm *vm, uint32_t *bad_insn, struct err *err)
 	int rc;
 
 	fill_options(vm);
-	vm->engine = &vm_interpreter;
-	if (vm->options.engine == VM_ENGINE_JIT)
-		return err_set(err, -ENOTSUP, "there is no compiler for this machine");
 	if (!image->ncode || !image->nfunctions)
 		return err_set(err, -EINVAL, "no code");
 	if (image->ncode > VM_MAX_CODE)
@@ -362,6 +361,11 @@ bool vm_take_interrupt(struct vm *vm)
 bool vm_interrupt_pending(const struct vm *vm)
 {
 	return is_meant(vm, atomic_load(&vm->interrupt));
+}
+
+const char *vm_engine_name(const struct vm *vm)
+{
+	return vm->jit ? jit_name(vm) : "interpreter";
 }
 
 void *vm_function_address(struct vm *vm, uint32_t function)

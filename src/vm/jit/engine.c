@@ -437,6 +437,11 @@ static void interrupt(struct vm *vm)
 	jit_memory_open(&vm->jit->memory, false);
 }
 
+const char *jit_name(const struct vm *vm)
+{
+	return vm->jit->target->name;
+}
+
 static uint64_t stack_live(const struct vm *vm)
 {
 	return atomic_load(&vm->base) ? vm->stack : 0;

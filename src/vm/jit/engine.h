@@ -11,6 +11,9 @@
 struct vm;
 struct vm_signal;
 
+/* The machine that the vm's code is for. */
+const char *jit_name(const struct vm *vm);
+
 enum jit_fetch {
 	JIT_FETCH_OTHER,       /* the signal is about something else */
 	JIT_FETCH_AGAIN,       /* the code is open (again): go on */
