@@ -36,7 +36,7 @@ struct made {
 	struct vm_image image;
 	struct jit_range ranges[8];
 	uint32_t passes;
-	bool lse;
+	bool checked, lse;
 	uint32_t enter;
 	size_t map_size;
 };
@@ -186,8 +186,10 @@ static inline int try_compile(struct made *made, uint32_t index)
 
 	function->index = index;
 	function->passes = 0;
+	function->checked = false;
 	assert_int_equal(jit_optimise(function), 0);
 	function->passes = made->passes;
+	function->checked = made->checked;
 	return a64_function(&made->code, function, made->lse);
 }
 
