@@ -99,6 +99,8 @@ int interp_prepare(struct vm *vm, struct err *err)
 		run_budget(vm, NULL, NULL, 0);
 	else
 		run_plain(vm, NULL, NULL, 0);
+	if (!vm->checked && !vm->options.instruction_budget)
+		vm_pair(vm);
 	for (size_t i = 0; i < vm->nops; i++)
 		vm->ops[i].handler = vm->handlers[vm->ops[i].id];
 	vm->stop.id = VM_OP_STOP;

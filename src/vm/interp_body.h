@@ -152,9 +152,24 @@ INTERPRETER static uint64_t INTERP_RUN(struct vm *vm, const struct vm_op *entry,
 #include "isa/insn.def"
 		[VM_OP_CALL_WHOLE] = &&call_whole,
 		[VM_OP_CALL_CONTEXT] = &&call_context,
+		[VM_OP_CALL_ARRAY] = &&call_array,
 		[VM_OP_CALL_OTHER] = &&call_other,
 		[VM_OP_RUN_OFF] = &&run_off,
 		[VM_OP_STOP] = &&stop,
+		[VM_OP_MOV_ADD] = &&mov_add,
+		[VM_OP_MOV_ADD_K] = &&mov_add_k,
+		[VM_OP_MOV_AND_K] = &&mov_and_k,
+		[VM_OP_MOV_LSH_K] = &&mov_lsh_k,
+		[VM_OP_MOV_RSH_K] = &&mov_rsh_k,
+		[VM_OP_LSH_ADD] = &&lsh_add,
+		[VM_OP_MOV_ADD_LDXB] = &&mov_add_ldxb,
+		[VM_OP_ADD_LDXB] = &&add_ldxb,
+		[VM_OP_ADD_LDXW] = &&add_ldxw,
+		[VM_OP_ADD_LDXDW] = &&add_ldxdw,
+		[VM_OP_ADD_JNE_K] = &&add_jne_k,
+		[VM_OP_ADD_JNE] = &&add_jne,
+		[VM_OP_ADD_JLT] = &&add_jlt,
+		[VM_OP_ADD_JGT] = &&add_jgt,
 		[VM_NOPS] = &&interrupted,
 	};
 	const struct vm_check_slot *slots = CHECKED ? vm->checked->slots : NULL;
@@ -311,6 +326,22 @@ call_context:
 	else
 		r[0] = ((context_function *)(uintptr_t)K)(r[1], r[2], r[3], r[4], r[5], vm->context);
 	NEXT();
+call_array:
+	vm->pc = op;
+	for (size_t i = 0; i < vm->image.narrays; i++) {
+		const struct vm_array *array = &vm->image.arrays[i];
+
+		if (array->handle == r[1]) {
+			const uint32_t index = MEMORY(uint32_t, r[2]);
+			const uint64_t offset = (uint64_t)index * array->stride;
+
+			r[0] = index < array->entries ? (uintptr_t)array->data + offset : 0;
+			NEXT();
+		}
+	}
+	if (vm->natives[op->off].native->with_context)
+		goto call_context;
+	goto call_whole;
 call_other:
 	vm->pc = op;
 	if (CHECKED)
@@ -318,6 +349,55 @@ call_other:
 	else
 		r[0] = native_call(vm, (const struct vm_native_plan *)(uintptr_t)K, r + 1);
 	NEXT();
+
+/* Several in one (pairs.c): each leaves what its ops one by one leave. */
+#define D1   r[op[1].dst]
+#define S1   r[op[1].src]
+#define NEXT_BUT_ONE() \
+	do {           \
+		op++;  \
+		NEXT();\
+	} while (0)
+mov_add: D = S + S1; NEXT_BUT_ONE();
+mov_add_k: D = S + op[1].imm; NEXT_BUT_ONE();
+mov_and_k: D = S & op[1].imm; NEXT_BUT_ONE();
+mov_lsh_k: D = S << (op[1].imm & 63); NEXT_BUT_ONE();
+mov_rsh_k: D = S >> (op[1].imm & 63); NEXT_BUT_ONE();
+lsh_add: D <<= K & 63; D1 += S1; NEXT_BUT_ONE();
+mov_add_ldxb: {
+	const uint64_t address = S + S1;
+
+	D = address;
+	op += 2;
+	vm->pc = op;
+	D = MEMORY(uint8_t, address + op->off);
+	NEXT();
+}
+#define ADD_LOAD(type)                             \
+	{                                          \
+		const uint64_t address = D + S;    \
+                                                   \
+		D = address;                       \
+		op++;                              \
+		vm->pc = op;                       \
+		D = MEMORY(type, address + op->off); \
+		NEXT();                            \
+	}
+add_ldxb: ADD_LOAD(uint8_t)
+add_ldxw: ADD_LOAD(uint32_t)
+add_ldxdw: ADD_LOAD(uint64_t)
+#define ADD_JUMP(condition)         \
+	{                           \
+		D += K;             \
+		op++;               \
+		if (condition)      \
+			JUMP();     \
+		NEXT();             \
+	}
+add_jne_k: ADD_JUMP(D != K)
+add_jne: ADD_JUMP(D != S)
+add_jlt: ADD_JUMP(D < S)
+add_jgt: ADD_JUMP(D > S)
 
 stop:
 	return r[0];
@@ -367,3 +447,8 @@ op_LDINDB:
 #undef ACCESS
 #undef CELL
 #undef ATOMIC
+#undef D1
+#undef S1
+#undef NEXT_BUT_ONE
+#undef ADD_LOAD
+#undef ADD_JUMP

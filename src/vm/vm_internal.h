@@ -25,9 +25,25 @@ enum vm_op_id {
 	VM_OP_FIRST = ISA_NOPS,
 	VM_OP_CALL_WHOLE = VM_OP_FIRST, /* integers, a 64-bit or pointer result */
 	VM_OP_CALL_CONTEXT,             /* five integers and the context */
+	VM_OP_CALL_ARRAY,               /* one of the two, a lookup that may be in an array */
 	VM_OP_CALL_OTHER,               /* anything else: native_call() */
 	VM_OP_RUN_OFF,                  /* behind the last instruction of a function */
 	VM_OP_STOP,                     /* where the outermost function of a vm_call() returns to */
+	/* Several operations in one: pairs.c. None of them touches memory but through its last op. */
+	VM_OP_MOV_ADD,
+	VM_OP_MOV_ADD_K,
+	VM_OP_MOV_AND_K,
+	VM_OP_MOV_LSH_K,
+	VM_OP_MOV_RSH_K,
+	VM_OP_LSH_ADD,
+	VM_OP_MOV_ADD_LDXB,
+	VM_OP_ADD_LDXB,
+	VM_OP_ADD_LDXW,
+	VM_OP_ADD_LDXDW,
+	VM_OP_ADD_JNE_K,
+	VM_OP_ADD_JNE,
+	VM_OP_ADD_JLT,
+	VM_OP_ADD_JGT,
 	VM_NOPS
 };
 
@@ -176,6 +192,10 @@ int vm_validate(struct vm *vm, const struct vm_image *image, uint32_t *bad_insn,
 int vm_decode(struct vm *vm, const struct vm_image *image, struct err *err);
 /* Function and instruction of an op; any thread, async-signal-safe. */
 void vm_locate(const struct vm *vm, const struct vm_op *op, uint32_t *function, uint32_t *insn);
+
+/* pairs.c: replaces ops that often follow each other, and lookups. For a loop without a budget or
+ * checks. */
+void vm_pair(struct vm *vm);
 
 /* native.c */
 int native_prepare(struct vm *vm, const struct vm_image *image, struct err *err);
