@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "host.h"
 
-#define JIT_LANDED         false
+#define JIT_LANDED         true
 #define CHECKED_LANDED     true
-#define CHECKED_JIT_LANDED false
+#define CHECKED_JIT_LANDED true
 
 #define WITHOUT(pass)                                                                  \
 	{                                                                              \

@@ -101,11 +101,17 @@ static void forget(struct generator *g, uint32_t pointer)
 	give(g, pointer);
 }
 
-/* pointer = base + (index << scale) + moved */
+/*
+ * pointer = base + (index << scale) + moved
+ *
+ * Not number += frame pointer: the verifier (seen on 6.18) then takes the sum for a place in the
+ * outermost function's frame, whatever function it is in, misses what is stored there, and removes
+ * reachable code as dead.
+ */
 static void emit_address(struct generator *g, const struct generate_base *from, uint32_t pointer,
 			 uint32_t index, uint32_t scale, int32_t moved)
 {
-	switch (below(g, 4)) {
+	switch (from->stack ? 3 : below(g, 4)) {
 	case 0: /* index first */
 		emit(g, MOV_X(pointer, index));
 		if (scale || one_in(g, 8))

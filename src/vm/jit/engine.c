@@ -91,7 +91,8 @@ static void survey(struct compiler *c)
 		const struct isa_row *row = isa_row(isa_find(&image->code[i]));
 
 		c->has_callx |= row->form == ISA_FORM_CALLX;
-		c->naccesses += isa_touches_memory(row);
+		/* A call may be a lookup, which reads its index. */
+		c->naccesses += isa_touches_memory(row) || row->form == ISA_FORM_CALL;
 		i += isa_slots(row) - 1;
 	}
 	for (uint32_t i = 0; c->has_callx && i < c->vm->nnatives; i++)
