@@ -21,12 +21,25 @@
 		.name = "main", .first = 0, .count = COUNT_OF(code_array) \
 	}
 
+/* The tests are built once for each engine; this says what they run on. */
+#ifndef TEST_ENGINE
+#define TEST_ENGINE VM_ENGINE_INTERPRETER
+#define ON_JIT      0
+#else
+#define ON_JIT 1
+#endif
+
 static inline struct vm *make_vm(const struct vm_image *image, const struct vm_options *options)
 {
 	char message[256];
+	struct vm_options with = { .size = sizeof(with) };
 	struct vm *vm = NULL;
 
-	if (vm_create(image, options, &vm, message, sizeof(message), NULL))
+	if (options)
+		with = *options;
+	if (with.engine == VM_ENGINE_BEST)
+		with.engine = TEST_ENGINE;
+	if (vm_create(image, &with, &vm, message, sizeof(message), NULL))
 		fail_msg("%s", message);
 	return vm;
 }
