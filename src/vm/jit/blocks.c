@@ -81,42 +81,85 @@ void jit_release(struct jit_function *function)
 
 size_t jit_graph_size(const struct jit_function *function)
 {
-	return (size_t)function->nblocks * 4 * sizeof(uint32_t) + 64;
+	size_t n = function->nblocks + 1, edges = 2 * n + function->ntargets;
+
+	return n * (10 * sizeof(uint32_t) + 8) + edges * sizeof(uint32_t) + 256;
 }
 
 /* Depth first, without recursion: `done` counts the successors of a block that were looked at. */
-void jit_graph_make(struct jit_function *function, struct jit_arena *arena, struct jit_graph *ret)
+static void search(struct jit_function *function, struct jit_arena arena, struct jit_graph *graph)
 {
-	uint32_t n = function->nblocks, height = 0, last = n;
-	uint32_t *forward = jit_take(arena, n, sizeof(*forward));
-	uint32_t *place = jit_take(arena, n, sizeof(*place));
-	uint32_t *stack = jit_take(arena, n, sizeof(*stack));
-	uint32_t *done = jit_take(arena, n, sizeof(*done));
+	uint32_t n = function->nblocks, height = 0, end = n, number = 0;
+	uint32_t *stack = jit_take(&arena, n, sizeof(*stack));
+	uint32_t *done = jit_take(&arena, n, sizeof(*done));
 
 	for (uint32_t i = 0; i < n; i++)
 		function->blocks[i].reachable = false;
 	function->blocks[0].reachable = true;
+	graph->number[0] = number++;
 	stack[height] = 0;
 	done[height++] = 0;
 	while (height) {
 		uint32_t block = stack[height - 1], to;
 
 		if (done[height - 1] == jit_nsuccessors(function, block)) {
-			forward[--last] = block;
+			graph->forward[--end] = block;
+			graph->last[block] = number - 1;
 			height--;
 			continue;
 		}
 		to = *jit_successor(function, block, done[height - 1]++);
 		if (!function->blocks[to].reachable) {
 			function->blocks[to].reachable = true;
+			graph->number[to] = number++;
 			stack[height] = to;
 			done[height++] = 0;
 		}
 	}
-	ret->nblocks = n - last;
-	ret->forward = forward + last;
-	ret->place = place;
-	memset(place, 0xff, n * sizeof(*place)); /* JIT_NOWHERE */
+	graph->nblocks = n - end;
+	graph->forward += end;
+}
+
+static void find_preds(struct jit_function *function, struct jit_graph *graph)
+{
+	uint32_t *first = graph->first_pred, sum = 0;
+
+	memset(first, 0, (function->nblocks + 1) * sizeof(*first));
+	for (uint32_t i = 0; i < graph->nblocks; i++) {
+		uint32_t block = graph->forward[i], n = jit_nsuccessors(function, block);
+
+		for (uint32_t k = 0; k < n; k++)
+			first[*jit_successor(function, block, k)]++;
+	}
+	for (uint32_t i = 0; i <= function->nblocks; i++) {
+		sum += first[i];
+		first[i] = sum;
+	}
+	for (uint32_t i = graph->nblocks; i-- > 0;) {
+		uint32_t block = graph->forward[i], n = jit_nsuccessors(function, block);
+
+		for (uint32_t k = 0; k < n; k++)
+			graph->preds[--first[*jit_successor(function, block, k)]] = block;
+	}
+}
+
+void jit_graph_make(struct jit_function *function, struct jit_arena *arena, struct jit_graph *ret)
+{
+	uint32_t n = function->nblocks;
+
+	ret->forward = jit_take(arena, n, sizeof(uint32_t));
+	ret->place = jit_take(arena, n, sizeof(uint32_t));
+	ret->first_pred = jit_take(arena, n + 1, sizeof(uint32_t));
+	ret->preds = jit_take(arena, 2 * (size_t)n + function->ntargets, sizeof(uint32_t));
+	ret->number = jit_take(arena, n, sizeof(uint32_t));
+	ret->last = jit_take(arena, n, sizeof(uint32_t));
+	ret->loop = jit_take(arena, n, sizeof(uint32_t));
+	ret->writes = jit_take(arena, n, sizeof(uint16_t));
+	ret->header = jit_take(arena, n, sizeof(bool));
+	search(function, *arena, ret);
+	memset(ret->place, 0xff, n * sizeof(*ret->place)); /* JIT_NOWHERE */
 	for (uint32_t i = 0; i < ret->nblocks; i++)
-		place[ret->forward[i]] = i;
+		ret->place[ret->forward[i]] = i;
+	find_preds(function, ret);
+	jit_find_loops(function, *arena, ret);
 }

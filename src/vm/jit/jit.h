@@ -309,6 +309,9 @@ struct jit_target {
 	size_t (*bound)(size_t ninsns, size_t nfunctions);
 	/* From a signal's context at a memory access of compiled code, the address it went to. */
 	uint64_t (*fault_address)(const uint8_t *pc, const void *ucontext);
+	/* May a register that holds this number be replaced by the number itself? NULL: whenever it
+	 * fits in 32 bits, sign-extended for width 8. */
+	bool (*can_immediate)(const struct jit_insn *insn, uint64_t number);
 };
 
 extern const struct jit_target jit_x86, jit_arm64;

@@ -69,7 +69,7 @@ static struct effect effect_of(const struct jit_function *function, const struct
 	return effect;
 }
 
-static uint16_t live_out(const struct jit_function *function, uint32_t block)
+uint16_t jit_live_out(const struct jit_function *function, uint32_t block)
 {
 	uint32_t n = jit_nsuccessors(function, block);
 	uint16_t live = 0;
@@ -81,9 +81,9 @@ static uint16_t live_out(const struct jit_function *function, uint32_t block)
 
 /* Against the flow, until nothing changes: as often as loops are nested, and once more. */
 void jit_liveness(struct jit_function *function, const struct jit_graph *graph,
-		  struct jit_arena *arena)
+		  struct jit_arena arena)
 {
-	struct effect *effects = jit_take(arena, function->nblocks, sizeof(*effects));
+	struct effect *effects = jit_take(&arena, function->nblocks, sizeof(*effects));
 	bool changed = true;
 
 	for (uint32_t i = 0; i < graph->nblocks; i++) {
@@ -97,8 +97,8 @@ void jit_liveness(struct jit_function *function, const struct jit_graph *graph,
 		for (uint32_t i = graph->nblocks; i-- > 0;) {
 			uint32_t at = graph->forward[i];
 			struct jit_block *block = &function->blocks[at];
-			uint16_t live =
-				effects[at].reads | (live_out(function, at) & ~effects[at].writes);
+			uint16_t live = effects[at].reads |
+					(jit_live_out(function, at) & ~effects[at].writes);
 
 			changed |= live != block->live_in;
 			block->live_in = live;
@@ -110,7 +110,7 @@ void jit_mark_live(struct jit_function *function, const struct jit_graph *graph)
 {
 	for (uint32_t k = 0; k < graph->nblocks; k++) {
 		const struct jit_block *block = &function->blocks[graph->forward[k]];
-		uint16_t live = live_out(function, graph->forward[k]);
+		uint16_t live = jit_live_out(function, graph->forward[k]);
 
 		for (uint32_t i = block->count; i-- > 0;) {
 			struct jit_insn *insn = &function->insns[block->first + i];

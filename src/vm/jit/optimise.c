@@ -73,17 +73,34 @@ static void summarise(struct jit_function *function)
 	function->uses_frame = function->used & jit_bit(ISA_FRAME);
 }
 
+static size_t scratch_size(const struct jit_function *function)
+{
+	size_t copies = jit_copies_size(function), live = jit_liveness_size(function);
+
+	return jit_graph_size(function) + (copies > live ? copies : live);
+}
+
 int jit_optimise(struct jit_function *function)
 {
 	struct jit_graph graph;
-	struct jit_arena arena;
+	struct jit_arena all, arena;
 
-	if (jit_scratch(function, jit_graph_size(function) + jit_liveness_size(function), &arena))
+	if (jit_scratch(function, scratch_size(function), &all))
 		return -ENOMEM;
+	arena = all;
 	jit_graph_make(function, &arena, &graph);
+	if (function->passes & (VM_PASS_COPY | VM_PASS_INLINE) &&
+	    jit_copies(function, &graph, arena)) {
+		arena = all;
+		jit_graph_make(function, &arena, &graph);
+	}
+	if (function->passes & VM_PASS_DEAD) {
+		jit_liveness(function, &graph, arena);
+		jit_remove_dead(function, &graph);
+	}
 	if (jit_checks(function, &graph))
 		return -ENOMEM;
-	jit_liveness(function, &graph, &arena);
+	jit_liveness(function, &graph, arena);
 	clear_unset(function);
 	function->norder = 0;
 	for (uint32_t i = 0; i < function->nblocks; i++)

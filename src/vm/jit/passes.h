@@ -70,23 +70,41 @@ static inline uint32_t *jit_successor(const struct jit_function *function, uint3
 	return &function->targets[end->target + i - 1];
 }
 
-/* blocks.c: the graph of the blocks that can be reached. */
+/* Blocks that can be reached, and how. Arrays are by number of the block where nothing else is said. */
 struct jit_graph {
-	uint32_t nblocks;  /* that can be reached */
-	uint32_t *forward; /* ... in reverse postorder: forward[0] is 0 */
-	uint32_t *place;   /* of a block in forward; JIT_NOWHERE: cannot be reached */
+	uint32_t nblocks;        /* that can be reached */
+	uint32_t *forward;       /* ... in reverse postorder: forward[0] is 0 */
+	uint32_t *place;         /* of a block in forward; JIT_NOWHERE: cannot be reached */
+	uint32_t *first_pred;    /* where its predecessors start in preds; one more at the end */
+	uint32_t *preds;         /* of blocks that can be reached, once an edge */
+	uint32_t *number, *last; /* in the order of the search, and the last one found from there */
+	uint32_t *loop;   /* header of the innermost loop around it; of a header: the next outer */
+	uint16_t *writes; /* registers that the block writes; of a header: that the loop writes */
+	bool *header;     /* an edge comes back to it */
 };
 
+/* blocks.c: makes it, and sets `reachable` and `depth` of the blocks. */
 size_t jit_graph_size(const struct jit_function *function);
-/* Sets `reachable`, too. */
 void jit_graph_make(struct jit_function *function, struct jit_arena *arena, struct jit_graph *ret);
+/* loops.c: its second half. */
+void jit_find_loops(struct jit_function *function, struct jit_arena arena, struct jit_graph *graph);
 
 /* live.c: sets live_in of the blocks. @arena: jit_liveness_size(). */
 size_t jit_liveness_size(const struct jit_function *function);
 void jit_liveness(struct jit_function *function, const struct jit_graph *graph,
-		  struct jit_arena *arena);
+		  struct jit_arena arena);
+uint16_t jit_live_out(const struct jit_function *function, uint32_t block);
 /* ... then `live` of all instructions. */
 void jit_mark_live(struct jit_function *function, const struct jit_graph *graph);
+
+/* copy.c: copies and numbers, and inlined look-ups. True: a branch is gone, the graph is out of date. */
+size_t jit_copies_size(const struct jit_function *function);
+bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
+		struct jit_arena arena);
+
+/* dead.c: needs live_in. */
+void jit_remove_dead(struct jit_function *function, const struct jit_graph *graph);
+void jit_delete(struct jit_insn *insn);
 
 /* checks.c: checked mode: leaves out and joins checks, numbers the others and describes them to the
  * vm. Behind the passes that find common bases (copy, address), before those that look at loads and
