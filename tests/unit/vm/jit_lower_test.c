@@ -42,10 +42,10 @@ static void branches_end_blocks(void **state)
 	       "b0:\n"
 	       "\tr0 = 0\n"
 	       "\tgoto b1\n"
-	       "b1:\n"
+	       "b1: depth 1\n"
 	       "\tr0 = r0 + r1\n"
 	       "\tif w1 s< -5 goto b3 else b2\n"
-	       "b2:\n"
+	       "b2: depth 1\n"
 	       "\tr1 = r1 + -1\n"
 	       "\tif r1 != r0 goto b1 else b3\n"
 	       "b3:\n"
@@ -76,7 +76,7 @@ static void entry_stands_alone(void **state)
 	expect(0,
 	       "b0:\n"
 	       "\tgoto b1\n"
-	       "b1:\n"
+	       "b1: depth 1\n"
 	       "\tr1 = r1 + 1\n"
 	       "\tgoto b1\n",
 	       ADD_K(1, 1), JA(-2));
