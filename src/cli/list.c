@@ -17,12 +17,13 @@
 #include "pmu/pmu.h"
 
 static const char help[] =
-	"usage: duet list [events|probes|tools|hooks|functions] [GLOB] [-v]\n"
+	"usage: duet list [events|probes|tools|hooks|functions] [GLOB] [-v] [--checked]\n"
 	"  events     what -e and PMU() take on this machine\n"
 	"  probes     kernel functions, raw tracepoints and tracepoints\n"
 	"  tools      shipped scripts\n"
 	"  hooks      sections of the user half\n"
 	"  functions  duet's functions for the user half\n"
+	"  --checked  functions that `duet run --checked` lets scripts call, the C library's too\n"
 	"  -v         for probes: a SEC line and a signature to paste; else: descriptions\n"
 	"Without a kind: everything that matches GLOB, or the kinds.\n\n"
 	"examples:\n"
@@ -31,7 +32,7 @@ static const char help[] =
 
 struct listing {
 	const char *glob;
-	bool verbose;
+	bool verbose, checked;
 	size_t shown;
 };
 
@@ -96,7 +97,9 @@ static void show_function(void *context, const char *name, const char *theme)
 static int list_functions(struct listing *list, struct err *err)
 {
 	hook_list_functions(show_function, list);
-	if (!list->glob)
+	if (list->checked)
+		hook_list_safe_functions(show_function, list);
+	else if (!list->glob)
 		printf("and every function of this machine's C and math library\n");
 	return 0;
 }
@@ -282,6 +285,10 @@ int cli_list(int argc, char **argv)
 			return fputs(help, stdout), CLI_OK;
 		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
 			list.verbose = true;
+			continue;
+		}
+		if (!strcmp(argv[i], "--checked")) {
+			list.checked = true;
 			continue;
 		}
 		if (argv[i][0] == '-')

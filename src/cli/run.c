@@ -78,6 +78,8 @@ static const char help[] =
 	"  -q                  only errors beside the report; -v says more; -vv everything\n"
 	"other\n"
 	"  --dry-run           checks and loads everything, attaches nothing\n"
+	"  --checked           every memory access of the user half is checked; calls of safe\n"
+	"                      functions only (`duet list functions --checked`)\n"
 	"  --cflags FLAGS      for the compiler, with a .c\n\n"
 	"exit status: 2 usage; 1 a failure of duet or of a hook; else what duet_stop() said; else\n"
 	"CMD's own (128+signal, 127 not found); 0 after Ctrl-C with a report.\n\n"
@@ -233,8 +235,8 @@ static int take_option(struct run *run, int option, const char *value)
 		run->help = true;
 		return 0;
 	case OPT_CHECKED:
-		return cli_usage("run",
-				 "--checked: bounds-checked execution is not in this version");
+		run->session.checked = true;
+		return 0;
 	default:
 		return cli_usage("run", "-%c: that samples: not in duet run", option);
 	}

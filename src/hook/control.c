@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Actions on the run: probes, events, the end. What they do is the session's (struct hook_ops). */
+#include "hook/checked.h"
 #include "hook/maps.h"
 
 #include <errno.h>
@@ -134,30 +135,36 @@ NATIVE(fn_no_samples)
 	return 0;
 }
 
+static const struct vm_contract cost_out = { .args = { { VM_WRITE,
+							 .bytes = sizeof(struct duet_cost) } } };
+static const struct vm_contract sum_out = {
+	.args = { { VM_ANY }, { VM_WRITE, .bytes = sizeof(struct pmu_sum) } }
+};
+
 const struct hook_function hook_functions_control[] = {
-	{ "duet_stop", fn_stop },
-	{ "duet_cost", fn_cost },
-	{ "duet_cpus", fn_cpus },
-	{ "duet_verbose", fn_verbose },
-	{ "__duet_assert", fn_assert },
-	{ "probe_run", fn_probe_run },
-	{ "probe_attach", fn_probe_attach },
-	{ "probe_enable", fn_probe_enable },
-	{ "probe_disable", fn_probe_disable },
-	{ "prog_target", fn_prog_target },
-	{ "prog_enable", fn_probe_enable },
-	{ "prog_disable", fn_probe_disable },
-	{ "pmu_event", fn_pmu_event },
-	{ "pmu_total", fn_pmu_total },
-	{ "event_period", fn_not_recording },
-	{ "event_freq", fn_not_recording },
-	{ "event_enable", fn_not_recording },
-	{ "event_disable", fn_not_recording },
-	{ "event_samples", fn_no_samples },
-	{ "record_start", fn_not_recording },
-	{ "record_stop", fn_not_recording },
-	{ "record_snapshot", fn_not_recording },
-	{ "record_rotate", fn_not_recording },
-	{ "record_mark", fn_not_recording },
-	{ NULL, NULL },
+	{ "duet_stop", fn_stop, &hook_contract_none },
+	{ "duet_cost", fn_cost, &cost_out },
+	{ "duet_cpus", fn_cpus, &hook_contract_none },
+	{ "duet_verbose", fn_verbose, &hook_contract_none },
+	{ "__duet_assert", fn_assert, &hook_contract_two_texts },
+	{ "probe_run", fn_probe_run, &hook_contract_none },
+	{ "probe_attach", fn_probe_attach, &hook_contract_second_text },
+	{ "probe_enable", fn_probe_enable, &hook_contract_none },
+	{ "probe_disable", fn_probe_disable, &hook_contract_none },
+	{ "prog_target", fn_prog_target, &hook_contract_second_text },
+	{ "prog_enable", fn_probe_enable, &hook_contract_none },
+	{ "prog_disable", fn_probe_disable, &hook_contract_none },
+	{ "pmu_event", fn_pmu_event, &hook_contract_second_text },
+	{ "pmu_total", fn_pmu_total, &sum_out },
+	{ "event_period", fn_not_recording, &hook_contract_none },
+	{ "event_freq", fn_not_recording, &hook_contract_none },
+	{ "event_enable", fn_not_recording, &hook_contract_none },
+	{ "event_disable", fn_not_recording, &hook_contract_none },
+	{ "event_samples", fn_no_samples, &hook_contract_none },
+	{ "record_start", fn_not_recording, &hook_contract_none },
+	{ "record_stop", fn_not_recording, &hook_contract_none },
+	{ "record_snapshot", fn_not_recording, &hook_contract_none },
+	{ "record_rotate", fn_not_recording, &hook_contract_none },
+	{ "record_mark", fn_not_recording, &hook_contract_none },
+	{ NULL },
 };

@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A fault in words: where, in which hook, what, why, and how the script came there. */
-#include "hook/internal.h"
+#include "hook/checked.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
+
+/* What an address that is in no region was meant for, most likely. */
+static const char *checked_hint(const struct hook_half *half, const struct vm_fault *fault)
+{
+	const struct user_half *user = half->options.user;
+	const char *at = (const char *)(uintptr_t)fault->address;
+	size_t i;
+
+	if (fault->address - (uintptr_t)half->snapshots.readable < half->snapshots.size)
+		return "a lookup's copy is valid until its hook returns, and not beyond its size";
+	if (hook_heap_owns(half->heap, at))
+		return "in the heap, but outside of every block: freed, or past its end?";
+	for (i = 0; i < user->ndata; i++) {
+		if (fault->address - (uintptr_t)half->data[i] < half->data_size[i])
+			return "past the end of the script's variables";
+	}
+	for (i = 0; i < user->nmaps; i++) {
+		if (fault->address - (uintptr_t)&half->maps[i] < sizeof(half->maps[i]))
+			return "a map is no memory: use bpf_map_lookup_elem()";
+	}
+	return "no memory of the script";
+}
 
 static const char *hint_for(const struct hook_half *half, const struct vm_fault *fault)
 {
@@ -21,9 +43,14 @@ static const char *hint_for(const struct hook_half *half, const struct vm_fault 
 			return user->data[i].readonly ? "constants can be changed in user/open only"
 						      : NULL;
 	}
-	if ((fault->kind == VM_FAULT_READ || fault->kind == VM_FAULT_WRITE) &&
+	if ((fault->kind == VM_FAULT_READ || fault->kind == VM_FAULT_WRITE ||
+	     fault->kind == VM_FAULT_ARGUMENT) &&
 	    fault->address < 4096)
 		return "a NULL pointer: test what a lookup or a function returned";
+	if (half->options.checked &&
+	    (fault->kind == VM_FAULT_READ || fault->kind == VM_FAULT_WRITE ||
+	     fault->kind == VM_FAULT_ARGUMENT))
+		return checked_hint(half, fault);
 	if (fault->kind == VM_FAULT_STACK)
 		return "recursion without an end?";
 	if (fault->kind == VM_FAULT_NATIVE)

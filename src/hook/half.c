@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "hook/internal.h"
+#include "hook/checked.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -152,7 +152,7 @@ int hook_half_open(const struct hook_options *options, struct hook_half **ret, s
 		code = open_programs(half, err);
 	if (!code)
 		code = hook_link(half, err);
-	if (!code)
+	if (!code && !options->link_only)
 		code = hook_compile_views(half, err);
 	if (code)
 		return code;
@@ -168,6 +168,7 @@ void hook_half_close(struct hook_half *half)
 		return;
 	hook_free_views(half);
 	hook_free_taken(half);
+	hook_regions_close(half);
 	vm_destroy(half->vm);
 	hook_close_text(half);
 	for (i = 0; half->data && i < half->options.user->ndata; i++) {
@@ -186,6 +187,11 @@ void hook_half_close(struct hook_half *half)
 	free(half->functions);
 	free(half->code);
 	free(half);
+}
+
+const struct vm *hook_half_vm(const struct hook_half *half)
+{
+	return half->vm;
 }
 
 static int connect_map(struct hook_map *map, struct kern *kern, struct err *err)
@@ -240,7 +246,7 @@ int hook_half_connect(struct hook_half *half, struct kern *kern, struct err *err
 		if (code)
 			return code;
 	}
-	return 0;
+	return hook_regions_connect(half, err);
 }
 
 void *hook_half_data(struct hook_half *half, uint32_t data)
@@ -309,9 +315,13 @@ int hook_call(struct hook_half *half, size_t index, const void *argument, uint64
 			       program->section);
 	half->snapshots.used = 0;
 	half->current = program->kind;
+	code = hook_regions_begin(half, argument, size, err);
+	if (code)
+		return code;
 	half->running = true;
 	code = vm_call(half->vm, half->program_function[index], args, 2, &result, &fault);
 	half->running = false;
+	hook_regions_end(half, argument);
 	if (code == -EFAULT) {
 		half->dead = fault.foreign && fault.kind != VM_FAULT_ABORT;
 		if (!half->dead)

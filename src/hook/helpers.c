@@ -2,6 +2,8 @@
 /* Helpers by the kernel's numbers (include/uapi/linux/bpf.h), as far as they mean something here. */
 #include "hook/maps.h"
 
+#include "hook/checked.h"
+
 #include <errno.h>
 #include <linux/bpf.h>
 #include <sched.h>
@@ -73,11 +75,14 @@ NATIVE(fn_comm)
 {
 	char comm[16] = "";
 
-	if (!a2)
+	size_t size = a2 < sizeof(comm) ? a2 : sizeof(comm);
+
+	if (!size)
 		RETURN_ERROR(-EINVAL);
+	hook_need(context, a1, size, true);
 	prctl(PR_GET_NAME, comm);
-	memcpy((char *)a1, comm, a2 < sizeof(comm) ? a2 : sizeof(comm));
-	((char *)a1)[(a2 < sizeof(comm) ? a2 : sizeof(comm)) - 1] = 0;
+	memcpy((char *)a1, comm, size);
+	((char *)a1)[size - 1] = 0;
 	return 0;
 }
 
@@ -87,6 +92,7 @@ static void print_values(struct hook_half *half, uint64_t format, uint32_t size,
 {
 	char text[512];
 
+	hook_need_text(half, format, (int)size < 0 ? SIZE_MAX : size);
 	snprintf(text, sizeof(text), "%.*s", (int)size, (const char *)format);
 	hook_print(half, text, values, count);
 }
@@ -101,12 +107,15 @@ NATIVE(fn_trace_printk)
 
 NATIVE(fn_trace_vprintk)
 {
+	hook_need(context, a3, (uint32_t)a4 & ~7U, false);
 	print_values(context, a1, a2, (const uint64_t *)a3, (uint32_t)a4 / 8);
 	return 0;
 }
 
 NATIVE(fn_snprintf)
 {
+	hook_need(context, a1, a2, true);
+	hook_need(context, a4, (uint32_t)a5 & ~7U, false);
 	RETURN_ERROR(hook_format(context, (char *)a1, a2, (const char *)a3, (const uint64_t *)a4,
 				 (uint32_t)a5 / 8) +
 		     1);
@@ -115,6 +124,8 @@ NATIVE(fn_snprintf)
 /* The kernel's count includes the terminating zero; so does ours. */
 NATIVE(fn_strncmp)
 {
+	hook_need_text(context, a1, a2);
+	hook_need_text(context, a3, a2);
 	RETURN_ERROR(strncmp((const char *)a1, (const char *)a3, a2));
 }
 
@@ -138,11 +149,13 @@ static uint64_t parse_number(const char *text, size_t size, uint64_t flags, int 
 
 NATIVE(fn_strtol)
 {
+	hook_need_text(context, a1, a2);
 	return parse_number((const char *)a1, a2, a3, 1, (void *)a4);
 }
 
 NATIVE(fn_strtoul)
 {
+	hook_need_text(context, a1, a2);
 	return parse_number((const char *)a1, a2, a3, 0, (void *)a4);
 }
 
@@ -171,64 +184,55 @@ NATIVE(fn_read_value)
 
 	if (a4 != sizeof(struct pmu_sum))
 		RETURN_ERROR(-EINVAL);
+	hook_need(half, a3, a4, true);
 	memset((void *)a3, 0, a4);
 	RETURN_ERROR(
 		half->options.ops->pmu_read(half->options.run, map->name, cpu, (uint64_t *)a3));
 }
 
-hook_native_fn hook_helper(int32_t number)
+static const struct vm_contract third_text = { .args = { { VM_ANY }, { VM_ANY }, { VM_STRING } } };
+static const struct vm_contract number_out = {
+	.args = { { VM_ANY }, { VM_ANY }, { VM_ANY }, { VM_WRITE, .bytes = 8 } }
+};
+
+/* A row of a helper's own, or one of maps.c. */
+#define HELPER(id, function, contract)                                               \
+	case BPF_FUNC_##id: {                                                        \
+		static const struct hook_function row = { #id, function, contract }; \
+		return &row;                                                         \
+	}
+#define MAP_HELPER(id, member) \
+	case BPF_FUNC_##id:    \
+		return &hook_map_natives.member;
+
+const struct hook_function *hook_helper(int32_t number)
 {
 	switch (number) {
-	case BPF_FUNC_map_lookup_elem:
-		return hook_map_natives.lookup;
-	case BPF_FUNC_map_update_elem:
-		return hook_map_natives.update;
-	case BPF_FUNC_map_delete_elem:
-		return hook_map_natives.delete;
-	case BPF_FUNC_map_push_elem:
-		return hook_map_natives.push;
-	case BPF_FUNC_map_pop_elem:
-		return hook_map_natives.pop;
-	case BPF_FUNC_map_peek_elem:
-		return hook_map_natives.peek;
-	case BPF_FUNC_for_each_map_elem:
-		return hook_map_natives.for_each;
-	case BPF_FUNC_map_lookup_percpu_elem:
-		return hook_map_natives.percpu;
-	case BPF_FUNC_ktime_get_ns:
-		return fn_ktime;
-	case BPF_FUNC_ktime_get_coarse_ns:
-		return fn_ktime_coarse;
-	case BPF_FUNC_ktime_get_boot_ns:
-		return fn_ktime_boot;
-	case BPF_FUNC_ktime_get_tai_ns:
-		return fn_ktime_tai;
-	case BPF_FUNC_get_prandom_u32:
-		return fn_random;
-	case BPF_FUNC_get_smp_processor_id:
-		return fn_cpu;
-	case BPF_FUNC_get_current_pid_tgid:
-		return fn_pid_tgid;
-	case BPF_FUNC_get_current_uid_gid:
-		return fn_uid_gid;
-	case BPF_FUNC_get_current_comm:
-		return fn_comm;
-	case BPF_FUNC_trace_printk:
-		return fn_trace_printk;
-	case BPF_FUNC_trace_vprintk:
-		return fn_trace_vprintk;
-	case BPF_FUNC_snprintf:
-		return fn_snprintf;
-	case BPF_FUNC_strncmp:
-		return fn_strncmp;
-	case BPF_FUNC_strtol:
-		return fn_strtol;
-	case BPF_FUNC_strtoul:
-		return fn_strtoul;
-	case BPF_FUNC_loop:
-		return fn_loop;
-	case BPF_FUNC_perf_event_read_value:
-		return fn_read_value;
+		MAP_HELPER(map_lookup_elem, lookup)
+		MAP_HELPER(map_update_elem, update)
+		MAP_HELPER(map_delete_elem, delete)
+		MAP_HELPER(map_push_elem, push)
+		MAP_HELPER(map_pop_elem, pop)
+		MAP_HELPER(map_peek_elem, peek)
+		MAP_HELPER(for_each_map_elem, for_each)
+		MAP_HELPER(map_lookup_percpu_elem, percpu)
+		HELPER(ktime_get_ns, fn_ktime, &hook_contract_none)
+		HELPER(ktime_get_coarse_ns, fn_ktime_coarse, &hook_contract_none)
+		HELPER(ktime_get_boot_ns, fn_ktime_boot, &hook_contract_none)
+		HELPER(ktime_get_tai_ns, fn_ktime_tai, &hook_contract_none)
+		HELPER(get_prandom_u32, fn_random, &hook_contract_none)
+		HELPER(get_smp_processor_id, fn_cpu, &hook_contract_none)
+		HELPER(get_current_pid_tgid, fn_pid_tgid, &hook_contract_none)
+		HELPER(get_current_uid_gid, fn_uid_gid, &hook_contract_none)
+		HELPER(get_current_comm, fn_comm, &hook_contract_none)
+		HELPER(trace_printk, fn_trace_printk, &hook_contract_none)
+		HELPER(trace_vprintk, fn_trace_vprintk, &hook_contract_none)
+		HELPER(snprintf, fn_snprintf, &third_text)
+		HELPER(strncmp, fn_strncmp, &hook_contract_none)
+		HELPER(strtol, fn_strtol, &number_out)
+		HELPER(strtoul, fn_strtoul, &number_out)
+		HELPER(loop, fn_loop, &hook_contract_callback)
+		HELPER(perf_event_read_value, fn_read_value, &hook_contract_none)
 	default:
 		return NULL;
 	}
@@ -260,40 +264,45 @@ NATIVE(fn_ubpf_printf)
 NATIVE(fn_ubpf_lookup)
 {
 	struct hook_map *map = hook_map_argument(context, a1);
-	uint64_t found = hook_map_natives.lookup(a1, a2, 0, 0, 0, context);
+	uint64_t found = hook_map_natives.lookup.function(a1, a2, 0, 0, 0, context);
 
 	if (!found)
 		RETURN_ERROR(-ENOENT);
+	hook_need(context, a3, map->info.value_size, true);
 	memcpy((void *)a3, (void *)found, map->info.value_size);
 	return 0;
 }
 
 NATIVE(fn_ubpf_update)
 {
-	return hook_map_natives.update(a1, a2, a3, BPF_ANY, 0, context);
+	return hook_map_natives.update.function(a1, a2, a3, BPF_ANY, 0, context);
 }
 
 NATIVE(fn_ubpf_next_key)
 {
-	return hook_map_natives.next_key(a1, a2, a3, 0, 0, context);
+	return hook_map_natives.next_key.function(a1, a2, a3, 0, 0, context);
 }
+
+static const struct vm_contract two_in = { .args = { { VM_READ, .count = 3 },
+						     { VM_READ, .count = 3 } } };
+static const struct vm_contract out_and_in = { .args = { { VM_WRITE, .count = 3 },
+							 { VM_READ, .count = 3 } } };
 
 /* Row index is the number. */
 static const struct hook_function ubpf_helpers[] = {
-	{ NULL, NULL },
-	{ "ubpf_memcmp", fn_ubpf_memcmp },
-	{ "ubpf_memcpy", fn_ubpf_memcpy },
-	{ "ubpf_strcmp", fn_ubpf_strcmp },
-	{ "ubpf_printf", fn_ubpf_printf },
-	{ "ubpf_map_lookup_elem", fn_ubpf_lookup },
-	{ "ubpf_map_update_elem", fn_ubpf_update },
-	{ "ubpf_map_get_next_key", fn_ubpf_next_key },
+	{ NULL },
+	{ "ubpf_memcmp", fn_ubpf_memcmp, &two_in },
+	{ "ubpf_memcpy", fn_ubpf_memcpy, &out_and_in },
+	{ "ubpf_strcmp", fn_ubpf_strcmp, &hook_contract_two_texts },
+	{ "ubpf_printf", fn_ubpf_printf, &hook_contract_text },
+	{ "ubpf_map_lookup_elem", fn_ubpf_lookup, &hook_contract_none },
+	{ "ubpf_map_update_elem", fn_ubpf_update, &hook_contract_none },
+	{ "ubpf_map_get_next_key", fn_ubpf_next_key, &hook_contract_none },
 };
 
-hook_native_fn hook_ubpf_helper(int32_t number, const char **name)
+const struct hook_function *hook_ubpf_helper(int32_t number)
 {
 	if (number < 1 || number >= (int32_t)(sizeof(ubpf_helpers) / sizeof(ubpf_helpers[0])))
 		return NULL;
-	*name = ubpf_helpers[number].name;
-	return ubpf_helpers[number].function;
+	return &ubpf_helpers[number];
 }

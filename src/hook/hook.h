@@ -84,6 +84,8 @@ struct hook_options {
 	FILE *out;             /* where the report writes: flushed after each hook */
 	const struct report_counter *counters;
 	size_t ncounters;
+	bool link_only; /* for listings: nothing will run or print */
+	bool checked; /* every access of the script is checked, and it may call safe functions only */
 };
 
 /* Links the user half: externs resolved, hooks checked by BTF, views compiled. -EINVAL with
@@ -101,6 +103,10 @@ int hook_half_counters_known(struct hook_half *half, struct err *err);
 
 /* Memory of a data section (user_half.data index), for --set and for initial contents. */
 void *hook_half_data(struct hook_half *half, uint32_t data);
+
+/* The vm that runs the half, for listings of its code; NULL: there is no code. */
+struct vm;
+const struct vm *hook_half_vm(const struct hook_half *half);
 
 size_t hook_program_count(const struct hook_half *half);
 const struct hook_program *hook_program_at(const struct hook_half *half, size_t index);
@@ -136,3 +142,5 @@ int hook_parse_signal(const char *text);
 /* For `duet list functions`. */
 typedef void (*hook_function_fn)(void *context, const char *name, const char *theme);
 void hook_list_functions(hook_function_fn fn, void *context);
+/* Functions of the C library that scripts may call in checked mode, beside those of duet. */
+void hook_list_safe_functions(hook_function_fn fn, void *context);

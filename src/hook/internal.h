@@ -56,7 +56,10 @@ struct hook_half {
 	struct hook_view *views;
 	size_t nviews, views_capacity;
 	struct hook_taken *taken; /* hist_take() */
-	FILE *text;               /* the script's stdout: every byte goes through the report */
+	FILE **files;             /* checked mode: opened by fopen() */
+	size_t nfiles, files_capacity;
+	char lent[256]; /* checked mode: the last text of strerror() and kin */
+	FILE *text;     /* the script's stdout: every byte goes through the report */
 	bool running, dead;
 	bool told_record; /* "not in duet run" was said */
 	enum hook_kind current;
@@ -68,7 +71,10 @@ typedef uint64_t (*hook_native_fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint6
 struct hook_function {
 	const char *name;
 	hook_native_fn function;
+	const struct vm_contract *contract; /* what it does not check itself, by hook_need...() */
 };
+
+#define HOOK_MAX_VALUES 32 /* a format can consume that many: absent ones read as 0 */
 
 #define NATIVE(name)                                                                          \
 	static uint64_t name(uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, \
@@ -81,8 +87,8 @@ extern const struct hook_function hook_functions_text[], hook_functions_math[],
 	hook_functions_memory[];
 
 /* Function of a kernel helper number, NULL: it means nothing in user space. */
-hook_native_fn hook_helper(int32_t number);
-hook_native_fn hook_ubpf_helper(int32_t number, const char **name);
+const struct hook_function *hook_helper(int32_t number);
+const struct hook_function *hook_ubpf_helper(int32_t number);
 const char *hook_helper_name(int32_t number);
 
 /* ---- parts ---------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Final addresses for the symbolic references of the user half. */
-#include "hook/internal.h"
+#include "hook/checked.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,11 +88,11 @@ static int link_helper(struct link *link, const struct user_ref *ref, uint32_t *
 	const struct hook_program *program = function < 0 ? NULL : hook_program_of(half, function);
 	int32_t number = (int32_t)ref->index;
 	const char *name = hook_helper_name(number);
-	hook_native_fn found;
+	const struct hook_function *found;
 	struct vm_native *row;
 	size_t i;
 
-	found = program && program->ubpf ? hook_ubpf_helper(number, &name) : hook_helper(number);
+	found = program && program->ubpf ? hook_ubpf_helper(number) : hook_helper(number);
 	if (!found)
 		return err_set(link->err, -EINVAL,
 			       "helper %d%s%s%s has no meaning in the user half: it runs in duet's "
@@ -100,15 +100,17 @@ static int link_helper(struct link *link, const struct user_ref *ref, uint32_t *
 			       "map or a global variable",
 			       number, name ? " (bpf_" : "", name ?: "", name ? ")" : "");
 	for (i = 0; i < half->nnatives; i++) {
-		if (half->natives[i].with_context && half->natives[i].function == (void *)found)
+		if (half->natives[i].with_context &&
+		    half->natives[i].function == (void *)found->function)
 			break;
 	}
 	if (i == half->nnatives) {
 		row = add_native(half);
 		if (!row)
 			return err_nomem(link->err);
-		*row = (struct vm_native){ .name = name,
-					   .function = (void *)found,
+		*row = (struct vm_native){ .name = found->name,
+					   .function = (void *)found->function,
+					   .contract = found->contract,
 					   .result = VM_U64,
 					   .nargs = 5,
 					   .with_context = true };
@@ -297,7 +299,9 @@ static int create_vm(struct link *link)
 {
 	struct hook_half *half = link->half;
 	const struct user_half *user = half->options.user;
-	struct vm_options options = { .size = sizeof(options), .context = half };
+	struct vm_options options = { .size = sizeof(options),
+				      .context = half,
+				      .checked = half->options.checked };
 	struct vm_image image = { VM_IMAGE_SIZES,   half->code,    user->ncode,   half->functions,
 				  user->nfunctions, half->natives, half->nnatives };
 	char message[256], where[300];
@@ -349,5 +353,5 @@ int hook_link(struct hook_half *half, struct err *err)
 		code = create_vm(&link);
 	if (!code)
 		code = link_data(&link);
-	return code;
+	return code ? code : hook_regions_open(half, err);
 }

@@ -13,6 +13,7 @@
 #include <duet/shared.h>
 
 #include "base/buf.h"
+#include "hook/checked.h"
 #include "hook/maps.h"
 
 struct hook_map *hook_map_argument(struct hook_half *half, uint64_t address)
@@ -31,7 +32,19 @@ static size_t value_bytes(const struct hook_map *map)
 	return (((size_t)map->info.value_size + 7) & ~(size_t)7) * kern_possible_cpus();
 }
 
-/* A snapshot of the value under @key, or NULL. */
+static void *need_key(const struct hook_map *map, uint64_t key, bool write)
+{
+	hook_need(map->half, key, map->info.key_size, write);
+	return (void *)key;
+}
+
+static void *need_value(const struct hook_map *map, uint64_t value, bool write)
+{
+	hook_need(map->half, value, map->info.value_size, write);
+	return (void *)value;
+}
+
+/* A snapshot of the value under @key, or NULL. The caller lends it. */
 static const uint8_t *lookup_copy(struct hook_map *map, const void *key)
 {
 	void *write;
@@ -43,18 +56,23 @@ static const uint8_t *lookup_copy(struct hook_map *map, const void *key)
 	return kern_map_lookup(map->kern, key, write) ? NULL : copy;
 }
 
-static const void *lookup(struct hook_map *map, const void *key)
+static const void *lookup(struct hook_map *map, uint64_t key_address)
 {
+	const void *key, *copy;
 	uint32_t index;
 
 	if (!map->kern)
 		return NULL;
+	key = need_key(map, key_address, false);
 	if (map->memory) {
 		memcpy(&index, key, sizeof(index));
 		return index < map->info.max_entries ? map->memory + (size_t)index * map->stride
 						     : NULL;
 	}
-	return lookup_copy(map, key);
+	copy = lookup_copy(map, key);
+	if (copy)
+		hook_lend_copy(map->half, copy, value_bytes(map));
+	return copy;
 }
 
 NATIVE(fn_lookup)
@@ -64,7 +82,7 @@ NATIVE(fn_lookup)
 	if (map->kern && map->info.per_cpu)
 		vm_raise(map->half->vm, "bpf_map_lookup_elem() of a per-CPU map: use "
 					"bpf_map_lookup_percpu_elem(map, key, cpu)");
-	return (uintptr_t)lookup(map, (const void *)a2);
+	return (uintptr_t)lookup(map, a2);
 }
 
 NATIVE(fn_lookup_percpu)
@@ -78,9 +96,12 @@ NATIVE(fn_lookup_percpu)
 		vm_raise(map->half->vm,
 			 "bpf_map_lookup_percpu_elem() of a map that is not per-CPU: "
 			 "use bpf_map_lookup_elem()");
-	copy = lookup_copy(map, (const void *)a2);
-	return (uintptr_t)(copy ? copy + (size_t)(uint32_t)a3 * ((map->info.value_size + 7) & ~7U)
-				: NULL);
+	copy = lookup_copy(map, need_key(map, a2, false));
+	if (!copy)
+		return 0;
+	copy += (size_t)(uint32_t)a3 * ((map->info.value_size + 7) & ~7U);
+	hook_lend_copy(map->half, copy, map->info.value_size);
+	return (uintptr_t)copy;
 }
 
 NATIVE(fn_update)
@@ -91,6 +112,8 @@ NATIVE(fn_update)
 
 	if (!map->kern)
 		RETURN_ERROR(-ENOENT);
+	need_key(map, a2, false);
+	need_value(map, a3, false);
 	if (!map->info.per_cpu)
 		RETURN_ERROR(kern_map_update(map->kern, (void *)a2, (void *)a3, a4));
 	/* As in the kernel half, one value is given; here every CPU gets it. */
@@ -107,35 +130,40 @@ NATIVE(fn_delete)
 {
 	struct hook_map *map = hook_map_argument(context, a1);
 
-	RETURN_ERROR(map->kern ? kern_map_delete(map->kern, (void *)a2) : -ENOENT);
+	RETURN_ERROR(map->kern ? kern_map_delete(map->kern, need_key(map, a2, false)) : -ENOENT);
 }
 
 NATIVE(fn_next_key)
 {
 	struct hook_map *map = hook_map_argument(context, a1);
 
-	RETURN_ERROR(map->kern ? kern_map_next_key(map->kern, (void *)a2, (void *)a3) : -ENOENT);
+	if (!map->kern)
+		RETURN_ERROR(-ENOENT);
+	if (a2)
+		need_key(map, a2, false);
+	RETURN_ERROR(kern_map_next_key(map->kern, (void *)a2, need_key(map, a3, true)));
 }
 
 NATIVE(fn_push)
 {
 	struct hook_map *map = hook_map_argument(context, a1);
 
-	RETURN_ERROR(map->kern ? kern_map_push(map->kern, (void *)a2, a3) : -ENOENT);
+	RETURN_ERROR(map->kern ? kern_map_push(map->kern, need_value(map, a2, false), a3)
+			       : -ENOENT);
 }
 
 NATIVE(fn_pop)
 {
 	struct hook_map *map = hook_map_argument(context, a1);
 
-	RETURN_ERROR(map->kern ? kern_map_pop(map->kern, (void *)a2) : -ENOENT);
+	RETURN_ERROR(map->kern ? kern_map_pop(map->kern, need_value(map, a2, true)) : -ENOENT);
 }
 
 NATIVE(fn_peek)
 {
 	struct hook_map *map = hook_map_argument(context, a1);
 
-	RETURN_ERROR(map->kern ? kern_map_peek(map->kern, (void *)a2) : -ENOENT);
+	RETURN_ERROR(map->kern ? kern_map_peek(map->kern, need_value(map, a2, true)) : -ENOENT);
 }
 
 /* callback(map, key, value, ctx): 0 goes on, 1 stops. Returns elements visited. */
@@ -160,6 +188,8 @@ NATIVE(fn_for_each)
 	if (keys && values && rows.count) {
 		memcpy(write_keys, rows.keys, rows.count * rows.key_size);
 		memcpy(write_values, rows.values, rows.count * rows.value_size);
+		hook_lend_copy(map->half, keys, rows.count * rows.key_size);
+		hook_lend_copy(map->half, values, rows.count * rows.value_size);
 	}
 	code = keys && values ? 0 : -ENOMEM;
 	i = rows.count;
@@ -204,7 +234,7 @@ NATIVE(fn_map_hist)
 
 	if (map->kern && map->info.value_size != sizeof(struct hist))
 		vm_raise(map->half->vm, "map_hist(): the map's values are no struct hist");
-	return (uintptr_t)lookup(map, (const void *)a2);
+	return (uintptr_t)lookup(map, a2);
 }
 
 /* Takes a window: every slot is exchanged with 0, so that an add in between is in the next one. */
@@ -282,6 +312,7 @@ NATIVE(fn_hist_take)
 		window->slot[i] = now->slot[i] - taken->last.slot[i];
 	window->sum = now->sum - taken->last.sum;
 	window->n = now->n - taken->last.n;
+	hook_lend_copy(half, readable, sizeof(*window));
 	taken->last = *now;
 	return (uintptr_t)readable;
 }
@@ -301,27 +332,33 @@ NATIVE(fn_hist_mean)
 	return bits;
 }
 
+static const struct vm_contract hist_in = { .args = { { VM_READ, .bytes = sizeof(struct hist) } } };
+static const struct vm_contract two_hists_out = {
+	.args = { { VM_WRITE, .bytes = sizeof(struct hist) },
+		  { VM_CHANGE, .bytes = sizeof(struct hist) } }
+};
+
 const struct hook_function hook_functions_maps[] = {
-	{ "map_count", fn_count },
-	{ "map_clear", fn_clear },
-	{ "map_max_entries", fn_max_entries },
-	{ "map_hist", fn_map_hist },
-	{ "map_next_key", fn_next_key },
-	{ "hist_move", fn_hist_move },
-	{ "hist_take", fn_hist_take },
-	{ "hist_quantile", fn_hist_quantile },
-	{ "hist_mean", fn_hist_mean },
-	{ NULL, NULL },
+	{ "map_count", fn_count, &hook_contract_none },
+	{ "map_clear", fn_clear, &hook_contract_none },
+	{ "map_max_entries", fn_max_entries, &hook_contract_none },
+	{ "map_hist", fn_map_hist, &hook_contract_none },
+	{ "map_next_key", fn_next_key, &hook_contract_none },
+	{ "hist_move", fn_hist_move, &two_hists_out },
+	{ "hist_take", fn_hist_take, &hook_contract_none },
+	{ "hist_quantile", fn_hist_quantile, &hist_in },
+	{ "hist_mean", fn_hist_mean, &hist_in },
+	{ NULL },
 };
 
 const struct hook_map_natives hook_map_natives = {
-	.lookup = fn_lookup,
-	.update = fn_update,
-	.delete = fn_delete,
-	.push = fn_push,
-	.pop = fn_pop,
-	.peek = fn_peek,
-	.for_each = fn_for_each,
-	.percpu = fn_lookup_percpu,
-	.next_key = fn_next_key,
+	.lookup = { "map_lookup_elem", fn_lookup, &hook_contract_none },
+	.update = { "map_update_elem", fn_update, &hook_contract_none },
+	.delete = { "map_delete_elem", fn_delete, &hook_contract_none },
+	.push = { "map_push_elem", fn_push, &hook_contract_none },
+	.pop = { "map_pop_elem", fn_pop, &hook_contract_none },
+	.peek = { "map_peek_elem", fn_peek, &hook_contract_none },
+	.for_each = { "for_each_map_elem", fn_for_each, &hook_contract_callback },
+	.percpu = { "map_lookup_percpu_elem", fn_lookup_percpu, &hook_contract_none },
+	.next_key = { "map_next_key", fn_next_key, &hook_contract_none },
 };

@@ -5,7 +5,7 @@
 #include "hook/internal.h"
 
 struct hook_map_natives {
-	hook_native_fn lookup, update, delete, push, pop, peek, for_each, percpu, next_key;
+	struct hook_function lookup, update, delete, push, pop, peek, for_each, percpu, next_key;
 };
 extern const struct hook_map_natives hook_map_natives;
 

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* malloc and kin for scripts: their own heap (heap.h). */
-#include "hook/internal.h"
+#include "hook/checked.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* In checked mode each block is a region of exactly what was asked for. */
 static void *allocate(struct hook_half *half, size_t size)
 {
-	return hook_heap_alloc(half->heap, size);
+	void *block = hook_heap_alloc(half->heap, size);
+
+	if (block && size && vm_region_add(half->vm, block, size, VM_REGION_WRITABLE)) {
+		hook_heap_free(half->heap, block);
+		return NULL;
+	}
+	return block;
+}
+
+static void forget(struct hook_half *half, const void *block)
+{
+	if (vm_region_remove(half->vm, block) == -EBUSY)
+		vm_raise(half->vm, "free() or realloc() of memory that a function of the C library "
+				   "is working on");
 }
 
 /* Blocks that the C library itself allocated (getline, realpath ...) are not in our heap. */
@@ -39,10 +53,14 @@ NATIVE(fn_free)
 
 	if (!pointer)
 		return 0;
-	if (is_foreign(half, pointer))
+	if (is_foreign(half, pointer) && !half->options.checked) {
 		free(pointer);
-	else if (!hook_heap_free(half->heap, pointer))
+		return 0;
+	}
+	if (!hook_heap_size(half->heap, pointer))
 		vm_raise(half->vm, "free() of an address that malloc() did not return, or twice");
+	forget(half, pointer);
+	hook_heap_free(half->heap, pointer);
 	return 0;
 }
 
@@ -54,16 +72,19 @@ NATIVE(fn_realloc)
 
 	if (!old)
 		return (uintptr_t)allocate(half, a2);
-	if (is_foreign(half, old))
+	if (is_foreign(half, old) && !half->options.checked)
 		return (uintptr_t)realloc(old, a2);
 	have = hook_heap_size(half->heap, old);
 	if (!have)
 		vm_raise(half->vm, "realloc() of an address that malloc() did not return");
-	if (a2 <= have && a2)
-		return a1;
+	if (a2 <= have && a2) {
+		forget(half, old);
+		return vm_region_add(half->vm, old, a2, VM_REGION_WRITABLE) ? 0 : a1;
+	}
 	block = allocate(half, a2);
 	if (block) {
 		memcpy(block, old, have < a2 ? have : a2);
+		forget(half, old);
 		hook_heap_free(half->heap, old);
 	}
 	return (uintptr_t)block;
@@ -87,12 +108,16 @@ NATIVE(fn_strdup)
 
 NATIVE(fn_strndup)
 {
+	hook_need_text(context, a1, a2);
 	return duplicate(context, (const char *)a1, strnlen((const char *)a1, a2));
 }
 
 const struct hook_function hook_functions_memory[] = {
-	{ "malloc", fn_malloc }, { "calloc", fn_calloc },
-	{ "free", fn_free },     { "realloc", fn_realloc },
-	{ "strdup", fn_strdup }, { "strndup", fn_strndup },
-	{ NULL, NULL },
+	{ "malloc", fn_malloc, &hook_contract_none },
+	{ "calloc", fn_calloc, &hook_contract_none },
+	{ "free", fn_free, &hook_contract_none },
+	{ "realloc", fn_realloc, &hook_contract_none },
+	{ "strdup", fn_strdup, &hook_contract_text },
+	{ "strndup", fn_strndup, &hook_contract_none },
+	{ NULL },
 };

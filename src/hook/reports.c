@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* print_map() and kin: maps are read in one go, then printed by BTF (report/). */
+#include "hook/checked.h"
 #include "hook/maps.h"
 
 #include <errno.h>
@@ -205,16 +206,20 @@ NATIVE(fn_print_hist)
 	RETURN_ERROR(code);
 }
 
+static const struct vm_contract hist_and_text = {
+	.args = { { VM_READ, .bytes = sizeof(struct hist) }, { VM_STRING } }
+};
+
 const struct hook_function hook_functions_reports[] = {
-	{ "print_map", fn_print_map },
-	{ "__print_map", fn_print_map },
-	{ "table", fn_table },
-	{ "__table", fn_table },
-	{ "print_hist", fn_print_hist },
-	{ "__print_hist", fn_print_hist },
-	{ "print_hists", fn_print_hists },
-	{ "__print_hists", fn_print_hists },
-	{ NULL, NULL },
+	{ "print_map", fn_print_map, &hook_contract_maybe_second_text },
+	{ "__print_map", fn_print_map, &hook_contract_maybe_second_text },
+	{ "table", fn_table, &hook_contract_maybe_second_text },
+	{ "__table", fn_table, &hook_contract_maybe_second_text },
+	{ "print_hist", fn_print_hist, &hist_and_text },
+	{ "__print_hist", fn_print_hist, &hist_and_text },
+	{ "print_hists", fn_print_hists, &hook_contract_second_text },
+	{ "__print_hists", fn_print_hists, &hook_contract_second_text },
+	{ NULL },
 };
 
 /* ---- every map, when the script has no report of its own, or cannot give it ------------- */

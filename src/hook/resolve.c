@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From the name of an undefined symbol to a C function and how to call it. */
-#include "hook/internal.h"
+#include "hook/checked.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,10 +30,24 @@ void hook_list_functions(hook_function_fn fn, void *context)
 	}
 }
 
-static const struct hook_function *find_own(const char *name)
+void hook_list_safe_functions(hook_function_fn fn, void *context)
 {
 	const struct hook_function *row;
+
+	for (row = hook_functions_checked; row->name; row++)
+		fn(context, row->name, "the C library, checked");
+	hook_contract_list(fn, context);
+}
+
+static const struct hook_function *find_own(const struct hook_half *half, const char *name)
+{
+	const struct hook_function *row = hook_functions_checked;
 	size_t i;
+
+	for (; half->options.checked && row->name; row++) {
+		if (!strcmp(row->name, name))
+			return row;
+	}
 
 	for (i = 0; i < sizeof(themes) / sizeof(themes[0]); i++) {
 		for (row = themes[i].functions; row->name; row++) {
@@ -166,11 +180,23 @@ static int no_such_function(const char *name, struct err *err)
 	return err_hint(err, -ENOENT, "see `duet list functions`");
 }
 
+/* A variable of the C library. */
+static int check_variable(const struct hook_half *half, const char *name, struct err *err)
+{
+	if (!half->options.checked || !strcmp(name, "stdin") || !strcmp(name, "stderr"))
+		return 0;
+	return err_set(err, -EPERM,
+		       "`%s` is the C library's: in checked mode scripts may use its stdin, stdout "
+		       "and stderr only: run without --checked",
+		       name);
+}
+
 int hook_resolve(struct hook_half *half, const struct user_extern *external,
 		 struct vm_native *native, struct err *err)
 {
-	const struct hook_function *own = find_own(external->name);
+	const struct hook_function *own = find_own(half, external->name);
 	size_t i;
+	int code;
 
 	native->name = external->name;
 	if (own) {
@@ -178,6 +204,7 @@ int hook_resolve(struct hook_half *half, const struct user_extern *external,
 		native->result = VM_U64;
 		native->nargs = VM_MAX_ARGUMENTS;
 		native->with_context = true;
+		native->contract = own->contract;
 		return 0;
 	}
 	if (!strcmp(external->name, "stdout")) {
@@ -196,11 +223,12 @@ int hook_resolve(struct hook_half *half, const struct user_extern *external,
 		return no_such_function(external->name, err);
 	native->foreign = true;
 	if (external->variable)
-		return 0;
+		return check_variable(half, external->name, err);
 	if (!external->proto || !half->types)
 		return err_set(err, -EINVAL,
 			       "%s() has no prototype in the object's BTF: declare it and compile "
 			       "with -g",
 			       external->name);
-	return describe(half->types, external->proto, native, err);
+	code = describe(half->types, external->proto, native, err);
+	return code || !half->options.checked ? code : hook_contract_find(native, err);
 }

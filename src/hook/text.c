@@ -3,7 +3,7 @@
  * The script's text output. Its `stdout` is a stream of our own: what is written there goes
  * through the report, so that it comes in order with tables and fits the format in use.
  */
-#include "hook/internal.h"
+#include "hook/checked.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-
-#define MAX_VALUES 32 /* a format can consume that many: absent ones read as 0 */
 
 static ssize_t write_text(void *cookie, const char *data, size_t size)
 {
@@ -83,21 +81,22 @@ static bool has_long_double(const char *format)
 }
 
 /*
- * Nothing of the C library is
- * locked while it reads the script's pointers, so a fault there is harmless.
+ * Nothing of the C library is locked while it reads the script's pointers, so a fault there is
+ * harmless. What @values point to is checked here, @format and @values themselves are not.
  */
 int hook_format(struct hook_half *half, char *buf, size_t size, const char *format,
 		const uint64_t *values, size_t count)
 {
-	uint64_t slots[MAX_VALUES] = { 0 };
+	uint64_t slots[HOOK_MAX_VALUES] = { 0 };
 	va_list args;
 
 	if (has_long_double(format))
 		vm_raise(half->vm, "printf: %L (long double) does not exist in scripts");
-	if (count > MAX_VALUES)
-		count = MAX_VALUES;
+	if (count > HOOK_MAX_VALUES)
+		count = HOOK_MAX_VALUES;
 	if (count)
 		memcpy(slots, values, count * sizeof(*slots));
+	hook_need_values(half, format, slots, count);
 	values_as_arguments(&args, slots);
 	return vsnprintf(buf, size, format, args);
 }
@@ -129,33 +128,42 @@ int hook_print(struct hook_half *half, const char *format, const uint64_t *value
 	return print_to(half, half->text, format, values, count);
 }
 
+/* The values that a script's macro packed. */
+static const uint64_t *packed(struct hook_half *half, uint64_t address, uint32_t count)
+{
+	hook_need(half, address, (size_t)count * sizeof(uint64_t), false);
+	return (const uint64_t *)address;
+}
+
 NATIVE(fn_printf_n)
 {
 	struct hook_half *half = context;
 
-	RETURN_ERROR(
-		print_to(half, half->text, (const char *)a1, (const uint64_t *)a2, (uint32_t)a3));
+	RETURN_ERROR(print_to(half, half->text, (const char *)a1, packed(half, a2, a3), a3));
 }
 
 NATIVE(fn_fprintf_n)
 {
 	struct hook_half *half = context;
-	FILE *file = (FILE *)a1;
+	FILE *file = hook_need_file(half, a1);
 	int size;
 
 	/* stderr is unbuffered and not ours: keep the order on a terminal. */
 	if (file == stderr)
 		hook_flush_text(half);
-	size = print_to(half, file, (const char *)a2, (const uint64_t *)a3, (uint32_t)a4);
+	size = print_to(half, file, (const char *)a2, packed(half, a3, a4), (uint32_t)a4);
 	RETURN_ERROR(size);
 }
 
 NATIVE(fn_dprintf_n)
 {
+	struct hook_half *half = context;
 	char text[4096];
-	int size = hook_format(context, text, sizeof(text), (const char *)a2, (const uint64_t *)a3,
-			       (uint32_t)a4);
+	int size;
 
+	hook_need_descriptor(half, (int)a1);
+	size = hook_format(half, text, sizeof(text), (const char *)a2, packed(half, a3, a4),
+			   (uint32_t)a4);
 	if (size > 0)
 		size = write((int)a1, text,
 			     (size_t)size < sizeof(text) ? (size_t)size : sizeof(text) - 1);
@@ -164,7 +172,8 @@ NATIVE(fn_dprintf_n)
 
 NATIVE(fn_snprintf_n)
 {
-	RETURN_ERROR(hook_format(context, (char *)a1, a2, (const char *)a3, (const uint64_t *)a4,
+	hook_need(context, a1, a2, true);
+	RETURN_ERROR(hook_format(context, (char *)a1, a2, (const char *)a3, packed(context, a4, a5),
 				 (uint32_t)a5));
 }
 
@@ -181,20 +190,29 @@ NATIVE(fn_fprintf)
 {
 	uint64_t values[] = { a3, a4, a5 };
 
-	RETURN_ERROR(print_to(context, (FILE *)a1, (const char *)a2, values, 3));
+	RETURN_ERROR(print_to(context, hook_need_file(context, a1), (const char *)a2, values, 3));
 }
 
 NATIVE(fn_sprintf)
 {
 	uint64_t values[] = { a3, a4, a5 };
+	struct hook_half *half = context;
+	size_t room = vm_region_rest(half->vm, a1, true);
+	int size;
 
-	RETURN_ERROR(hook_format(context, (char *)a1, INT32_MAX, (const char *)a2, values, 3));
+	hook_need(half, a1, 1, true);
+	size = hook_format(half, (char *)a1, room < INT32_MAX ? room : INT32_MAX, (const char *)a2,
+			   values, 3);
+	if (size > 0 && (size_t)size >= room)
+		hook_need(half, a1, (size_t)size + 1, true);
+	RETURN_ERROR(size);
 }
 
 NATIVE(fn_snprintf)
 {
 	uint64_t values[] = { a4, a5 };
 
+	hook_need(context, a1, a2, true);
 	RETURN_ERROR(hook_format(context, (char *)a1, a2, (const char *)a3, values, 2));
 }
 
@@ -214,16 +232,18 @@ NATIVE(fn_putchar)
 	RETURN_ERROR(fputc((int)a1, half->text));
 }
 
+static const struct vm_contract third_text = { .args = { { VM_ANY }, { VM_ANY }, { VM_STRING } } };
+
 const struct hook_function hook_functions_text[] = {
-	{ "__printf_n", fn_printf_n },
-	{ "__fprintf_n", fn_fprintf_n },
-	{ "__snprintf_n", fn_snprintf_n },
-	{ "__dprintf_n", fn_dprintf_n },
-	{ "printf", fn_printf },
-	{ "fprintf", fn_fprintf },
-	{ "sprintf", fn_sprintf },
-	{ "snprintf", fn_snprintf },
-	{ "puts", fn_puts },
-	{ "putchar", fn_putchar },
-	{ NULL, NULL },
+	{ "__printf_n", fn_printf_n, &hook_contract_text },
+	{ "__fprintf_n", fn_fprintf_n, &hook_contract_second_text },
+	{ "__snprintf_n", fn_snprintf_n, &third_text },
+	{ "__dprintf_n", fn_dprintf_n, &hook_contract_second_text },
+	{ "printf", fn_printf, &hook_contract_text },
+	{ "fprintf", fn_fprintf, &hook_contract_second_text },
+	{ "sprintf", fn_sprintf, &hook_contract_second_text },
+	{ "snprintf", fn_snprintf, &third_text },
+	{ "puts", fn_puts, &hook_contract_text },
+	{ "putchar", fn_putchar, &hook_contract_none },
+	{ NULL },
 };

@@ -122,7 +122,8 @@ static int open_user_half(struct session *session, struct err *err)
 					.report = session->report,
 					.out = session->out,
 					.counters = session->counters,
-					.ncounters = session->npmus };
+					.ncounters = session->npmus,
+					.checked = session->options->checked };
 
 	return hook_half_open(&options, &session->half, err);
 }

@@ -46,6 +46,7 @@ struct session_options {
 	char separator;     /* CSV */
 	const char *output; /* -o, NULL: stdout */
 	bool dry_run;
+	bool checked; /* every access of the user half is checked */
 	bool quiet;
 };
 

@@ -236,6 +236,12 @@ void check_miss(struct vm *vm, uint32_t number, uint64_t address)
 	}
 }
 
+void check_restart(struct vm *vm)
+{
+	if (vm->checked)
+		vm->checked->nchecks = vm->checked->naccesses = 0;
+}
+
 static void *grow(void *array, uint32_t *capacity, size_t need, size_t size)
 {
 	size_t wanted = 2 * need + 64;

@@ -92,6 +92,8 @@ bool check_fill(struct vm *vm, uint32_t slot, uint64_t address, uint32_t bytes, 
 void check_op(struct vm *vm, const struct vm_op *op, uint64_t address);
 /* jit_runtime.check_miss */
 void check_miss(struct vm *vm, uint32_t number, uint64_t address);
+/* The compiler starts (again): nothing was told yet. */
+void check_restart(struct vm *vm);
 /* The compiler tells its checks in order of their numbers: 0 or -ENOMEM. */
 int check_describe(struct vm *vm, const struct vm_check_access *accesses, uint32_t count,
 		   uint32_t bytes, bool write);

@@ -161,6 +161,7 @@ static void start_code(struct compiler *c)
 	memset(c->jit->ranges, 0, c->jit->nranges * sizeof(*c->jit->ranges));
 	c->jit->nemitted = 0;
 	c->function.nchecks = 0;
+	check_restart(c->vm);
 }
 
 static int emit(struct compiler *c, uint32_t range)
