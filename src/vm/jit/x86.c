@@ -329,10 +329,11 @@ static void emit_twice(struct x86 *x, const uint32_t *sequence, uint32_t n)
 	const size_t nplaces = code->nplaces, nsteps = code->nsteps, npatches = code->npatches;
 	uint8_t *const start = x->e.at;
 
+	x->last = n == 1;
 	emit_function(x, sequence, n);
-	if (x->error || code->full || (!x->long_jumps && !x->most_padding))
+	if (x->error || code->full || x->last)
 		return;
-	x->second = true;
+	x->second = x->last = true;
 	x->e.at = start;
 	code->nplaces = nplaces;
 	code->nsteps = nsteps;

@@ -63,7 +63,7 @@ struct x86 {
 	bool aligned;         /* keeps the stack pointer a multiple of 16: somebody is called */
 	bool framed;          /* r10 is used */
 	bool second;          /* time of emission */
-	bool long_jumps;      /* there were jumps that may become short */
+	bool last;            /* ... and what it says is what counts */
 	bool repeat_epilogue; /* it is short */
 	bool on_heap;         /* r10 is rbp */
 	int32_t frame;        /* r10 = rsp + frame */
@@ -131,13 +131,27 @@ void x86_emit_slow(struct x86 *x);
 void x86_jump_to_block(struct x86 *x, int condition, uint32_t block);
 void x86_fill_jumps(struct x86 *x);
 void x86_switch(struct x86 *x, const struct jit_insn *insn, uint32_t otherwise);
-void x86_place(struct x86 *x, uint32_t insn);
+void x86_new_place(struct x86 *x, uint32_t insn);
 int x86_step(struct jit_code *code, uint32_t offset, uint32_t depth, uint8_t reg, uint32_t slot);
 void x86_frame_step(struct x86 *x, uint32_t depth, uint8_t reg);
 /* A rel32 field with the distance to a function. */
 void x86_patch(struct x86 *x, uint32_t function);
+
+static inline void x86_place(struct x86 *x, uint32_t insn)
+{
+	if (insn != x->last_place && x->last)
+		x86_new_place(x, insn);
+}
+
+bool x86_is_full(struct x86 *x);
+
 /* Is there room for @bytes? Else it is over. */
-bool x86_has_room(struct x86 *x, size_t bytes);
+static inline bool x86_has_room(struct x86 *x, size_t bytes)
+{
+	if (x->code->capacity - x86_offset(x) >= bytes && !x->code->full)
+		return true;
+	return x86_is_full(x);
+}
 
 /* ---- x86_frame.c ---- */
 void x86_plan_frame(struct x86 *x);

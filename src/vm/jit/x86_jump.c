@@ -22,12 +22,10 @@ static int grow(void *array, size_t *capacity, size_t n, size_t size)
 	return 0;
 }
 
-void x86_place(struct x86 *x, uint32_t insn)
+void x86_new_place(struct x86 *x, uint32_t insn)
 {
 	struct jit_code *code = x->code;
 
-	if (insn == x->last_place)
-		return;
 	if (grow(&code->places, &code->places_capacity, code->nplaces, sizeof(*code->places))) {
 		x->error = -ENOMEM;
 		return;
@@ -155,7 +153,6 @@ void x86_jump_to_block(struct x86 *x, int condition, uint32_t block)
 		return;
 	}
 	jump->brief = x->second && x->brief && target->bound - jump->bound <= INT8_MAX;
-	x->long_jumps = true;
 	put_jump(x, condition, jump);
 	jump->block = x->blocks[block].goal;
 	jump->bound = bound;
@@ -170,10 +167,8 @@ void x86_fill_jumps(struct x86 *x)
 
 /* ---- behind the blocks ---- */
 
-bool x86_has_room(struct x86 *x, size_t bytes)
+bool x86_is_full(struct x86 *x)
 {
-	if (!x->code->full && (size_t)(x->code->bytes + x->code->capacity - x->e.at) >= bytes)
-		return true;
 	x->code->full = true;
 	return false;
 }
