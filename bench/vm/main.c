@@ -131,16 +131,19 @@ static void print_reasons(const struct result *results, size_t n)
 static void print_compile(unsigned int rounds)
 {
 	static const size_t lengths[] = { 10, 1000, 2000, 4000, 8000 };
-	double us[5], linear = 0;
+	double us[5], create[5] = { 0 }, linear = 0;
 
 	printf("\n  %-46s", "instructions");
 	for (int i = 0; i < 5; i++) {
-		us[i] = measure_compile(lengths[i], rounds);
+		us[i] = measure_compile(lengths[i], rounds, &create[i]);
 		printf(" %8zu", lengths[i]);
 	}
 	printf("\n  %-46s", "us from instructions to machine code");
 	for (int i = 0; i < 5; i++)
 		cell(us[i], "%.1f");
+	printf("\n  %-46s", "us of all of vm_create()");
+	for (int i = 0; i < 5; i++)
+		cell(create[i], "%.1f");
 	printf("\n");
 	if (us[3] <= 0)
 		return;

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_ROUNDS         101
 #define LEAST_INSTRUCTIONS 10000000 /* of a round */
 
 const char *const pass_names[PASSES] = { "copy",   "dead",     "address", "modify", "divide",
@@ -39,7 +38,7 @@ static uint8_t *program_memory(void)
 	return memory;
 }
 
-static double now_ns(void)
+double now_ns(void)
 {
 	struct timespec now;
 
@@ -153,7 +152,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double median(const double *values, unsigned int n)
+double median(const double *values, unsigned int n)
 {
 	double sorted[MAX_ROUNDS];
 
@@ -193,7 +192,8 @@ static int run_all(const struct bench_program *program, struct runner *const *ru
 			if (!first)
 				first = sum;
 			if (first != sum)
-				return complain(program, runner->vm ? "vm" : "native",
+				return complain(program,
+						runner->vm ? vm_engine_name(runner->vm) : "native",
 						"results differ from native code's");
 		}
 	}
@@ -237,33 +237,6 @@ static double code_bytes(struct vm *vm, const struct bench_image *image)
 	return sum;
 }
 
-static double compile_us(const struct vm_image *image, unsigned int rounds)
-{
-	struct vm_options options = { .size = sizeof(options), .engine = VM_ENGINE_JIT };
-	double us[MAX_ROUNDS];
-	struct vm *vm;
-
-	for (unsigned int i = 0; i < rounds; i++) {
-		double start = now_ns();
-
-		if (vm_create(image, &options, &vm, NULL, 0, NULL))
-			return 0;
-		us[i] = (now_ns() - start) / 1000;
-		vm_destroy(vm);
-	}
-	return median(us, rounds);
-}
-
-double measure_compile(size_t ninsns, unsigned int rounds)
-{
-	struct bench_image image;
-
-	return image_make(ninsns, &image) ? 0 : compile_us(&image.vm, rounds);
-}
-
-#pragma weak vm_engine_name
-#pragma weak vm_machine_code
-
 static int open_side(const struct bench_program *program, const struct bench_image *image,
 		     enum side side, struct runner *runner)
 {
@@ -275,12 +248,6 @@ static int open_side(const struct bench_program *program, const struct bench_ima
 		      side == SIDE_CHECKED, 0, program_memory(), program->size, &runner->vm, &err);
 	if (rc && rc != -ENOTSUP)
 		complain(program, "vm", err.text);
-	if (!rc && side != SIDE_INTERPRETER &&
-	    (!vm_engine_name || *vm_engine_name(runner->vm) == 'i')) {
-		vm_destroy(runner->vm);
-		runner->vm = NULL;
-		rc = -ENOTSUP;
-	}
 	return rc;
 }
 
@@ -340,7 +307,7 @@ int measure_program(const char *directory, const struct bench_program *program, 
 	ret->native_bytes = program->end - program->start;
 	if (sides[SIDE_JIT].vm) {
 		ret->bytes = code_bytes(sides[SIDE_JIT].vm, &image);
-		ret->compile_us = compile_us(&image.vm, smoke ? 1 : 31);
+		ret->compile_us = compile_us(&image.vm, smoke ? 1 : 31, NULL);
 	}
 	for (enum side side = 0; side < SIDES; side++)
 		vm_destroy(sides[side].vm);

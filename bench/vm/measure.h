@@ -15,6 +15,10 @@ struct result {
 	char no_kernel[128]; /* why there is no number of the kernel's */
 };
 
+#define MAX_ROUNDS 101
+double now_ns(void); /* CPU time of this thread */
+double median(const double *values, unsigned int n);
+
 #define PASSES 15
 extern const char *const pass_names[PASSES];
 
@@ -29,8 +33,9 @@ int measure_program(const char *directory, const struct bench_program *program, 
 		    bool smoke, struct result *ret);
 int measure_passes(const char *directory, const struct bench_program *program, unsigned int rounds,
 		   double *ratio);
-/* us of vm_create() with the JIT; 0: there is none. */
-double measure_compile(size_t ninsns, unsigned int rounds);
+/* us from instructions to machine code, 0: there is no JIT; and of all of vm_create(). */
+double compile_us(const struct vm_image *image, unsigned int rounds, double *create_us);
+double measure_compile(size_t ninsns, unsigned int rounds, double *create_us);
 int measure_once(struct vm *vm, const struct bench_image *image,
 		 const struct bench_program *program);
 long peak_kb(void);
