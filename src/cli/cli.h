@@ -33,13 +33,15 @@ int cli_new(int argc, char **argv);
 int cli_inspect(int argc, char **argv);
 int cli_list(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
+int cli_asm(int argc, char **argv);
+int cli_dis(int argc, char **argv);
 
 /* Prints the error and returns CLI_FAILURE, or CLI_USAGE with a pointer to --help. */
 int cli_fail(const struct err *err);
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* SCRIPT as an object: a `.c` is compiled (or found in the cache), a `.o` read, `-` is C on standard
- * input, any other name is a shipped tool. */
+/* SCRIPT as an object: a `.c` is compiled (or found in the cache), a `.s` assembled, a `.o` read,
+ * `-` is C on standard input, any other name is a shipped tool. */
 struct cli_script_options {
 	const char *cflags;          /* --cflags, NULL: none */
 	const char *arch, *btf_path; /* NULL: this machine's */
@@ -47,6 +49,8 @@ struct cli_script_options {
 };
 int cli_load_script(const char *script, const struct cli_script_options *options, struct buf *ret,
 		    struct err *err);
+/* An object of assembler text: a file, or `-`. */
+int cli_assemble(const char *source, struct buf *ret, struct err *err);
 /* For compile/: vmlinux.h of @btf_path, or of this machine (NULL). */
 int cli_write_vmlinux(void *context, const char *btf_path, int fd, struct err *err);
 /* Folders of shipped tools and headers beside the executable; "" when there is none. */

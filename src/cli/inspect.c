@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isa/disasm.h"
+#include "cli/listing.h"
 #include "kern/kern.h"
 #include "obj/split.h"
 
@@ -223,34 +223,6 @@ static void print_notes(const struct user_half *user)
 	}
 }
 
-/* ---- --dis -------------------------------------------------------------------------------------- */
-
-static void print_line_of(const struct obj *obj, uint32_t section, uint64_t offset, uint32_t *last)
-{
-	struct obj_line line;
-
-	if (!obj_line_of(obj, section, offset, &line) || line.line == *last || !line.line)
-		return;
-	*last = line.line;
-	printf("; %s  [%s:%u]\n", line.text, line.file, line.line);
-}
-
-static void disassemble(const struct bpf_insn *code, size_t count, const struct obj *obj,
-			uint32_t section)
-{
-	uint32_t last = 0;
-	char text[256];
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		print_line_of(obj, section, i * sizeof(*code), &last);
-		isa_disassemble(&code[i], count - i, text, sizeof(text));
-		printf("%8zu: %s\n", i, text);
-		if (code[i].code == (BPF_LD | BPF_IMM | BPF_DW))
-			i++;
-	}
-}
-
 /* What a program of this section, or a map of this type, asks of the kernel. */
 static const struct {
 	const char *section;
@@ -333,25 +305,6 @@ static void print_needs(const struct obj *obj, const struct user_half *user, str
 	}
 }
 
-static void print_code(const struct obj *obj)
-{
-	uint32_t i;
-
-	for (i = 1; i < obj_section_count(obj); i++) {
-		const Elf64_Shdr *section = obj_section(obj, i);
-		const void *data;
-		size_t size;
-
-		if (!(section->sh_flags & SHF_EXECINSTR))
-			continue;
-		data = obj_section_data(obj, i, &size);
-		if (!data || !size)
-			continue;
-		printf("\nsection %s\n", obj_section_name(obj, i));
-		disassemble(data, size / sizeof(struct bpf_insn), obj, i);
-	}
-}
-
 static int inspect(const char *script, bool dis, struct err *err)
 {
 	CLEANUP(buf_deinit) struct buf object = { 0 };
@@ -376,8 +329,10 @@ static int inspect(const char *script, bool dis, struct err *err)
 	print_variables(obj_types(obj), split.user);
 	print_notes(split.user);
 	print_needs(obj, split.user, kern);
-	if (dis)
-		print_code(obj);
+	if (dis) {
+		printf("\n");
+		listing_print(&(struct listing){ .obj = obj, .user = split.user });
+	}
 	return 0;
 }
 

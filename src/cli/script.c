@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From what the user named to an object: .c, .o, standard input, or a shipped tool. */
+/* From what the user named to an object: .c, .s, .o, standard input, or a shipped tool. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -69,6 +69,8 @@ int cli_load_script(const char *script, const struct cli_script_options *options
 
 	if (!strcmp(script, "-") || ends_with(script, ".c"))
 		return compile(script, options, ret, err);
+	if (ends_with(script, ".s"))
+		return cli_assemble(script, ret, err);
 	if (ends_with(script, ".o") || strchr(script, '/'))
 		return buf_read_file(ret, script, err);
 	if (!cli_data_folder("tools", path, sizeof(path))) {
@@ -78,7 +80,8 @@ int cli_load_script(const char *script, const struct cli_script_options *options
 		if (!access(path, R_OK))
 			return buf_read_file(ret, path, err);
 	}
-	return err_set(err, -ENOENT,
-		       "%s: neither a .c nor a .o file, nor a shipped tool: see `duet list tools`",
-		       script);
+	return err_set(
+		err, -ENOENT,
+		"%s: neither a .c, .s nor .o file, nor a shipped tool: see `duet list tools`",
+		script);
 }

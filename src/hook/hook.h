@@ -84,7 +84,7 @@ struct hook_options {
 	FILE *out;             /* where the report writes: flushed after each hook */
 	const struct report_counter *counters;
 	size_t ncounters;
-	bool link_only; /* for listings: nothing will run or print */
+	bool link_only; /* for listings of machine code: nothing will run or print */
 	bool checked; /* every access of the script is checked, and it may call safe functions only */
 };
 
@@ -125,6 +125,31 @@ int hook_call(struct hook_half *half, size_t index, const void *argument, uint64
 int hook_run(struct hook_half *half, enum hook_kind kind,
 	     bool (*match)(const struct hook_program *program, const void *context),
 	     const void *context, const void *argument, uint64_t size, struct err *err);
+/*
+ * Many events in a row at little more than the cost of their program: the vm is entered once, then
+ * @drive(@context) is called, within which hook_batch_run() runs the programs of @kind that
+ * @match, like hook_run(), for one event. What the programs print is passed on when @drive returns.
+ * 0 and what @drive returned in @ret, or a fault with the reason. Not for checked mode.
+ */
+struct hook_batch {
+	/* The only program, compiled: may be called in place of hook_batch_run(), which then needs
+	 * to be told by hook_batch_after() when it gave other than 0 or *@attention is set. */
+	uint64_t (*direct)(uint64_t argument, uint64_t size, uint64_t, uint64_t, uint64_t);
+	const uint32_t *attention;
+	/* inner */
+	struct hook_half *half;
+	enum hook_kind kind;
+	bool (*match)(const struct hook_program *program, const void *context);
+	const void *match_context;
+	int (*drive)(void *context, struct hook_batch *batch);
+	void *context;
+	size_t only; /* index of the program of @direct */
+	struct err *err;
+};
+int hook_run_batch(struct hook_half *half, struct hook_batch *batch, int *ret, struct err *err);
+/* For one event, within drive: what hook_run() returns. */
+int hook_batch_run(struct hook_batch *batch, const void *argument, uint64_t size);
+int hook_batch_after(struct hook_batch *batch, uint64_t result);
 /* A fault inside the C library happened: no further program may run. */
 bool hook_half_dead(const struct hook_half *half);
 /* Async-signal-safe: ends the program that runs. @sticky: and every later one at once. */

@@ -310,6 +310,8 @@ static int create_vm(struct link *link)
 
 	if (!user->ncode) /* a script without a user half */
 		return 0;
+	if (half->options.link_only)
+		options.engine = VM_ENGINE_JIT;
 	code = vm_create(&image, &options, &half->vm, message, sizeof(message), &bad);
 	if (code == -ENOMEM)
 		return err_nomem(link->err);

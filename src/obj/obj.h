@@ -43,3 +43,20 @@ struct obj_line {
 	uint32_t column;
 };
 bool obj_line_of(const struct obj *obj, uint32_t section, uint64_t offset, struct obj_line *ret);
+
+/* Functions, by section and offset; those that share an address appear once. */
+struct obj_function {
+	const char *name;
+	uint32_t section;
+	uint32_t offset, size; /* bytes */
+};
+uint32_t obj_function_count(const struct obj *obj);
+struct obj_function obj_function_at(const struct obj *obj, uint32_t index);
+
+/* What the instruction at @offset refers to by a relocation, or calls; false: nothing. */
+struct obj_reference {
+	const char *name; /* of a function, a variable or a section */
+	int64_t addend;
+};
+bool obj_reference_at(const struct obj *obj, uint32_t section, uint64_t offset,
+		      struct obj_reference *ret);

@@ -7,7 +7,7 @@ t "duet alone: usage on standard error" 2 'out=' 'err~duet run ' -- "$duet"
 t "duet --help" 0 'out~duet run ' 'out~duet doctor' 'out~^examples:' 'err!.' -- "$duet" --help
 t "duet help" 0 'out~duet run ' -- "$duet" help
 t "duet --version" 0 'out~^duet [0-9]+\.[0-9]+\.[0-9]+$' -- "$duet" --version
-for command in run build cflags new inspect list doctor; do
+for command in run build cflags new inspect dis asm list doctor; do
 	t "duet $command --help: usage and an example" 0 "out~^usage: duet $command" 'out~example' \
 		'err!.' -- "$duet" $command --help
 	"$duet" $command --help >/dev/full 2>"$work/err"
@@ -107,8 +107,8 @@ t "inspect: arguments" 0 'out~^\* FUNC +char\[128\] = "vfs_read"$' 'out~kernel f
 	'out~^  kprobes ' 'out~^  task storage ' 'out!_slot' -- "$duet" inspect examples/func_cost.c
 t "inspect: sampling and options" 0 'out~-e cycles -F 997 -g' 'out~--flight 5s' \
 	-- "$duet" inspect tests/scripts/spike.c
-t "inspect --dis: both halves, with source lines" 0 'out~^section user/exit' \
-	'out~^section raw_tp/sched_switch' 'out~ipc.c:[0-9]+' 'out~: +call ' -- \
+t "inspect --dis: both halves, with source lines" 0 'out~^\.function report "user/exit" ; user half$' \
+	'out~^\.function on_switch "raw_tp/sched_switch" ; kernel half$' 'out~ipc.c:[0-9]+' 'out~: call ' -- \
 	"$duet" inspect --dis examples/ipc.c
 t "inspect of an object for the other architecture" 0 "out~^  $other" -- \
 	"$duet" inspect "$work/other.o"

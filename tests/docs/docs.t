@@ -26,10 +26,11 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 import tap  # noqa: E402
 
-COMMANDS = ["run", "build", "cflags", "new", "inspect", "list", "doctor"]
+COMMANDS = ["run", "build", "cflags", "new", "inspect", "dis", "asm", "list", "doctor"]
 TIMEOUT = 120
 MANUALS = {"duet-run.1": "run", "duet-build.1": "build", "duet-list.1": "list",
-           "duet-inspect.1": "inspect", "duet-doctor.1": "doctor"}
+           "duet-inspect.1": "inspect", "duet-doctor.1": "doctor", "duet-asm.1": "asm",
+           "duet-dis.1": "dis"}
 
 os.chdir(tap.ROOT)
 documents = ["README.md"] + sorted(glob.glob("docs/*.md"))
