@@ -98,8 +98,18 @@ int jit_optimise(struct jit_function *function)
 		jit_liveness(function, &graph, arena);
 		jit_remove_dead(function, &graph);
 	}
+	if (function->passes & VM_PASS_ADDRESS) {
+		jit_liveness(function, &graph, arena);
+		jit_fold_addresses(function, &graph);
+	}
 	if (jit_checks(function, &graph))
 		return -ENOMEM;
+	if (function->passes & VM_PASS_MODIFY) {
+		jit_liveness(function, &graph, arena);
+		jit_fuse_memory(function, &graph);
+		if (function->passes & VM_PASS_ADDRESS) /* fewer readers */
+			jit_fold_addresses(function, &graph);
+	}
 	jit_liveness(function, &graph, arena);
 	clear_unset(function);
 	function->norder = 0;

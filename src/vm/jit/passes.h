@@ -106,6 +106,10 @@ bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
 void jit_remove_dead(struct jit_function *function, const struct jit_graph *graph);
 void jit_delete(struct jit_insn *insn);
 
+/* address.c, modify.c: need live_in. */
+void jit_fold_addresses(struct jit_function *function, const struct jit_graph *graph);
+void jit_fuse_memory(struct jit_function *function, const struct jit_graph *graph);
+
 /* checks.c: checked mode: leaves out and joins checks, numbers the others and describes them to the
  * vm. Behind the passes that find common bases (copy, address), before those that look at loads and
  * stores together (modify). 0 or -ENOMEM. */
