@@ -221,7 +221,8 @@ static void add_frame(struct walk *walk, uint32_t function, uint32_t insn)
 
 	if (walk->c_between && walk->found_any)
 		walk->fault->torn |= !native || native->foreign;
-	if (!walk->found_any && native && walk->fault->kind == VM_FAULT_ABORT)
+	if (!walk->found_any && native &&
+	    (walk->fault->kind == VM_FAULT_ABORT || walk->fault->kind == VM_FAULT_ARGUMENT))
 		walk->fault->native = native->name;
 	fault_add_trace(walk->fault, function, insn);
 	walk->found_any = true;
@@ -238,9 +239,10 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *data)
 
 	if (!walk->started && !exact)
 		return _URC_NO_REASON;
-	walk->started = true;
-	if (walk->until && _Unwind_GetCFA(context) > walk->until)
+	/* The frame that a signal interrupted may be said to lie on the handler's stack. */
+	if (walk->started && walk->until && _Unwind_GetCFA(context) > walk->until)
 		return _URC_END_OF_STACK;
+	walk->started = true;
 	if (!exact)
 		pc--;
 	vm = jit_memory_owner(pc);

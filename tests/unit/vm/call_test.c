@@ -127,12 +127,14 @@ static void integers_are_extended(void **state)
 
 		assert_int_equal(call_native(native, x, 0), cases[i].want);
 	}
-	/* ... to 32 bits at least, on which C functions may rely. */
+#if defined(__x86_64__)
+	/* ... to 32 bits at least, on which C functions may rely. (On arm64 they extend by themselves.) */
 	for (size_t i = 0; i < 4; i++) {
 		struct vm_native native = { "n", whole_register, VM_U64, 1, { cases[i].class } };
 
 		assert_int_equal((uint32_t)call_native(native, x, 0), (uint32_t)cases[i].want);
 	}
+#endif
 	assert_int_equal(
 		call_native((struct vm_native){ "n", to_void, VM_VOID, 1, { VM_U64 } }, x, 0), 0);
 }
