@@ -13,7 +13,6 @@
 
 #define FUNCTION_ALIGN 16
 #define CACHE_LINE     64
-#define MAX_HOPS       8 /* of a jump to a jump to ... */
 
 static bool cpu_has_bmi2(void)
 {
@@ -129,18 +128,6 @@ static void emit_insn(struct x86 *x, const struct jit_insn *insn)
 	}
 }
 
-/* The only instruction of a block, or NULL. */
-static const struct jit_insn *only_insn(const struct jit_function *function, uint32_t block)
-{
-	const struct jit_block *b = &function->blocks[block];
-	const struct jit_insn *insns = &function->insns[b->first];
-
-	for (uint32_t i = 0; i + 1 < b->count; i++)
-		if (insns[i].op != JIT_NOP)
-			return NULL;
-	return &insns[b->count - 1];
-}
-
 static void go_to(struct x86 *x, uint32_t block)
 {
 	const uint32_t goal = x->blocks[block].goal;
@@ -148,7 +135,7 @@ static void go_to(struct x86 *x, uint32_t block)
 
 	if (goal == x->next)
 		return;
-	only = only_insn(x->function, goal);
+	only = x86_only_insn(x->function, goal);
 	if (only && only->op == JIT_EXIT && x->repeat_epilogue) {
 		x86_place(x, only->insn);
 		x86_epilogue(x);
@@ -161,8 +148,14 @@ static void emit_branch(struct x86 *x, const struct jit_block *block, const stru
 {
 	enum x86_condition condition = x86_compare(x, insn);
 	const uint32_t taken = x->blocks[block->taken].goal, next = x->blocks[block->next].goal;
+	const struct x86_block *mine = &x->blocks[block - x->function->blocks];
 
-	if (taken == next) {
+	if (mine->chosen != X86_NONE) {
+		/* It holds 0 or 1: the rest of it is 0 already. */
+		x86_rr(&x->e, X86_SETCC | (mine->chosen_taken ? condition : condition ^ 1), false,
+		       0, mine->chosen);
+		go_to(x, mine->otherwise);
+	} else if (taken == next) {
 		go_to(x, next);
 	} else if (taken == x->next) {
 		x86_jump_to_block(x, condition ^ 1, next);
@@ -271,34 +264,6 @@ static void emit_block(struct x86 *x, uint32_t at)
 	}
 }
 
-/* Where a jump to each block ends, and the blocks that are left to emit. */
-static void plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence)
-{
-	const struct jit_function *function = x->function;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < function->norder; i++) {
-		const uint32_t block = function->order[i];
-		uint32_t goal = block;
-		const struct jit_insn *only = only_insn(function, goal);
-		unsigned int hops = 0;
-
-		/* A budget counts every block. */
-		while (only && only->op == JIT_JUMP && !x->budget && hops++ < MAX_HOPS) {
-			goal = function->blocks[goal].next;
-			only = only_insn(function, goal);
-		}
-		if (hops > MAX_HOPS)
-			goal = block; /* maybe an endless loop of jumps */
-		x->blocks[block] = (struct x86_block){ .number = JIT_NOWHERE, .goal = goal };
-		if (goal == block) {
-			x->blocks[block].number = n;
-			sequence[n++] = block;
-		}
-	}
-	*nsequence = n;
-}
-
 static void emit_function(struct x86 *x, const uint32_t *sequence, uint32_t n)
 {
 	x->njumps = x->nslows = 0;
@@ -361,7 +326,7 @@ static int x86_function(struct jit_code *code, const struct jit_function *functi
 	if (!x.blocks)
 		return err_nomem(function->err);
 	sequence = (uint32_t *)(x.blocks + function->nblocks);
-	plan_blocks(&x, sequence, &n);
+	x86_plan_blocks(&x, sequence, &n);
 	x86_plan_frame(&x);
 	while (((uint32_t)code->address + x86_offset(&x)) & (FUNCTION_ALIGN - 1))
 		x86_byte(&x.e, 0xcc);

@@ -51,7 +51,13 @@ struct x86_block {
 	uint32_t bound;  /* ... at most, if all padding is as long as it can be */
 	uint32_t number; /* in the order; JIT_NOWHERE: left out, since all go to its goal */
 	uint32_t goal;   /* block that a jump to this one ends at */
-	uint32_t loop;   /* bytes up to the end of the last jump back to it, when emitted first */
+	uint32_t nfrom;  /* branches and jumps that lead here */
+	/* Its branch only chooses what this machine register becomes (X86_NONE: it does more), which
+	 * is then `chosen_taken`, else the other one of 0 and 1; both ways lead to `otherwise`. */
+	uint8_t chosen;
+	bool chosen_taken;
+	uint32_t otherwise;
+	uint32_t loop; /* bytes up to the end of the last jump back to it, when emitted first */
 };
 
 struct x86 {
@@ -157,6 +163,12 @@ static inline bool x86_has_room(struct x86 *x, size_t bytes)
 void x86_plan_frame(struct x86 *x);
 void x86_prologue(struct x86 *x);
 void x86_epilogue(struct x86 *x);
+
+/* ---- x86_blocks.c ---- */
+/* Where jumps lead, which blocks are left to emit, and in what order: @sequence has room for all. */
+void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence);
+/* The only instruction of a block, or NULL. */
+const struct jit_insn *x86_only_insn(const struct jit_function *function, uint32_t block);
 
 /* ---- x86_stubs.c ---- */
 int x86_begin(struct jit_code *code, uint32_t *enter);

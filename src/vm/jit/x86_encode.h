@@ -94,7 +94,8 @@ enum x86_opcode {
 	X86_MOVZX16 = X86_0F | 0xb7,
 	X86_MOVSX8 = X86_0F | X86_BYTE_RM | 0xbe,
 	X86_MOVSX16 = X86_0F | 0xbf,
-	X86_IMUL = X86_0F | 0xaf, /* reg *= rm */
+	X86_SETCC = X86_0F | X86_BYTE_RM | 0x90, /* | condition */
+	X86_IMUL = X86_0F | 0xaf,                /* reg *= rm */
 	X86_XADD = X86_LOCK | X86_0F | 0xc1,
 	X86_CMPXCHG = X86_LOCK | X86_0F | 0xb1,
 	X86_GROUP3 = 0xf7,  /* reg: 0 test, 2 not, 3 neg, 4 mul, 5 imul, 6 div, 7 idiv */

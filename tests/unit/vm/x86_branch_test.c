@@ -346,6 +346,51 @@ static void switches(void **state)
 	machine_release(&m);
 }
 
+/* `r = 1; if (...) goto 2; r = 0; 2:` and its kin become one instruction without a branch; what
+ * looks similar stays as it is. */
+static void choices(void **state)
+{
+	struct machine m;
+
+	(void)state;
+	machine_make(&m);
+	for (uint32_t n = 0; n < 2 * 2 * 3 * 3 * 11; n++) {
+		struct jit_insn branch = blank(JIT_BRANCH, 8), set = blank(JIT_MOV, 8);
+		const unsigned int first = n / 4 % 3, second = n / 12 % 3;
+		const bool taken_sets = n & 1;
+
+		branch.sub = n / 36;
+		branch.a = 4;
+		branch.b = 6;
+		set.dst = n & 2 ? 4 : 9; /* r4 is compared, too */
+		start(&m);
+		set.imm = first;
+		add(&m, set);
+		add(&m, branch);
+		last_block(&m)->taken = taken_sets ? 1 : 2;
+		last_block(&m)->next = taken_sets ? 2 : 1;
+		start_block(&m);
+		set.imm = second;
+		add(&m, set);
+		add(&m, blank(JIT_JUMP, 8));
+		last_block(&m)->next = 2;
+		start_block(&m);
+		finish(&m);
+		for (size_t i = 0; i < COUNT_OF(edges) * COUNT_OF(edges); i++) {
+			struct state *s = state_of(&m);
+			uint64_t a = edges[i / COUNT_OF(edges)], b = edges[i % COUNT_OF(edges)];
+			bool taken = holds(branch.sub, 8, n & 2 ? first : a, b);
+
+			scramble(s);
+			s->r[4] = a;
+			s->r[6] = b;
+			run(&m);
+			assert_int_equal(s->r[set.dst], taken == taken_sets ? second : first);
+		}
+	}
+	machine_release(&m);
+}
+
 /* The sum of 1 to n: a loop with the branch at its end. */
 static void loops(void **state)
 {
@@ -384,13 +429,10 @@ static void loops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(conditions),
-		cmocka_unit_test(memory_operands),
-		cmocka_unit_test(after_arithmetic),
-		cmocka_unit_test(distances),
-		cmocka_unit_test(threads),
-		cmocka_unit_test(switches),
-		cmocka_unit_test(loops),
+		cmocka_unit_test(conditions),       cmocka_unit_test(memory_operands),
+		cmocka_unit_test(after_arithmetic), cmocka_unit_test(distances),
+		cmocka_unit_test(threads),          cmocka_unit_test(switches),
+		cmocka_unit_test(choices),          cmocka_unit_test(loops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

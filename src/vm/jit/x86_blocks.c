@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which blocks need code: those that only jump on are passed over, and where a branch only chooses
+ * between 0 and 1 for a register, it becomes a setcc.
+ */
+#include "vm/jit/x86.h"
+
+#define MAX_HOPS  8  /* of a jump to a jump to ... */
+#define MAX_STEPS 16 /* back to where a register was set: keeps the search linear */
+
+/* The only instruction of a block, or NULL. */
+const struct jit_insn *x86_only_insn(const struct jit_function *function, uint32_t block)
+{
+	const struct jit_block *b = &function->blocks[block];
+	const struct jit_insn *insns = &function->insns[b->first];
+
+	for (uint32_t i = 0; i + 1 < b->count; i++)
+		if (insns[i].op != JIT_NOP)
+			return NULL;
+	return &insns[b->count - 1];
+}
+
+static uint32_t goal_of(const struct x86 *x, uint32_t block)
+{
+	const struct jit_insn *only = x86_only_insn(x->function, block);
+	uint32_t goal = block;
+	unsigned int hops = 0;
+
+	/* A budget counts every block. */
+	while (only && only->op == JIT_JUMP && !x->budget) {
+		if (++hops > MAX_HOPS)
+			return block; /* maybe an endless loop of jumps */
+		goal = x->function->blocks[goal].next;
+		only = x86_only_insn(x->function, goal);
+	}
+	return goal;
+}
+
+static const struct jit_insn *end_of(const struct jit_function *function, uint32_t block)
+{
+	const struct jit_block *b = &function->blocks[block];
+
+	return &function->insns[b->first + b->count - 1];
+}
+
+static void count_ways(struct x86 *x, uint32_t block)
+{
+	const struct jit_function *function = x->function;
+	const struct jit_block *b = &function->blocks[block];
+	const struct jit_insn *end = end_of(function, block);
+
+	if (end->op == JIT_JUMP || end->op == JIT_BRANCH || end->op == JIT_SWITCH)
+		x->blocks[b->next].nfrom++;
+	if (end->op == JIT_BRANCH)
+		x->blocks[b->taken].nfrom++;
+	if (end->op == JIT_SWITCH)
+		for (uint64_t i = 0; i < end->imm; i++)
+			x->blocks[function->targets[end->target + i]].nfrom++;
+}
+
+/* Is it a move of 0 or 1? */
+static bool sets_bit(const struct jit_insn *insn)
+{
+	return insn->op == JIT_MOV && insn->a == JIT_NONE && insn->imm <= 1;
+}
+
+/* The move of 0 or 1 that is all that a block does before it jumps, or NULL. */
+static const struct jit_insn *only_sets(const struct jit_function *function, uint32_t block)
+{
+	const struct jit_block *b = &function->blocks[block];
+	const struct jit_insn *insns = &function->insns[b->first], *set = NULL;
+
+	if (insns[b->count - 1].op != JIT_JUMP)
+		return NULL;
+	for (uint32_t i = 0; i + 1 < b->count; i++) {
+		if (insns[i].op == JIT_NOP)
+			continue;
+		if (set || !sets_bit(&insns[i]))
+			return NULL;
+		set = &insns[i];
+	}
+	return set;
+}
+
+/* What a register is known to hold at the end of a block, 0 or 1; -1: something else. */
+static int bit_at_end(const struct jit_function *function, uint32_t block, uint8_t reg)
+{
+	const struct jit_block *b = &function->blocks[block];
+	uint32_t steps = 0;
+
+	for (uint32_t i = b->count - 1; i-- > 0 && steps++ < MAX_STEPS;) {
+		const struct jit_insn *insn = &function->insns[b->first + i];
+
+		if (jit_writes(insn) >> reg & 1)
+			return sets_bit(insn) ? (int)insn->imm : -1;
+	}
+	return -1;
+}
+
+/* `r = 1; if (...) goto other; r = 0; other:`, with @setter the block in between. */
+static bool find_choice(struct x86 *x, uint32_t block, uint32_t setter, uint32_t other)
+{
+	const struct jit_function *function = x->function;
+	const struct jit_insn *set;
+	struct x86_block *mine = &x->blocks[block];
+	int before;
+
+	if (x->blocks[setter].nfrom != 1 || setter == other || x->budget)
+		return false;
+	set = only_sets(function, setter);
+	if (!set || x->blocks[function->blocks[setter].next].goal != x->blocks[other].goal)
+		return false;
+	before = bit_at_end(function, block, set->dst);
+	if (before < 0 || before == (int)set->imm)
+		return false;
+	mine->chosen = x86_registers[set->dst];
+	mine->chosen_taken = setter == function->blocks[block].taken ? set->imm : (unsigned)before;
+	mine->otherwise = other;
+	x->blocks[setter].goal = JIT_NOWHERE;
+	return true;
+}
+
+void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence)
+{
+	const struct jit_function *function = x->function;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < function->norder; i++)
+		x->blocks[function->order[i]] =
+			(struct x86_block){ .number = JIT_NOWHERE,
+					    .chosen = X86_NONE,
+					    .goal = goal_of(x, function->order[i]) };
+	for (uint32_t i = 0; i < function->norder; i++)
+		count_ways(x, function->order[i]);
+	for (uint32_t i = 0; i < function->norder && x->brief; i++) {
+		const uint32_t at = function->order[i];
+		const struct jit_block *b = &function->blocks[at];
+
+		if (end_of(function, at)->op == JIT_BRANCH &&
+		    !find_choice(x, at, b->next, b->taken))
+			find_choice(x, at, b->taken, b->next);
+	}
+	for (uint32_t i = 0; i < function->norder; i++) {
+		const uint32_t block = function->order[i];
+
+		if (x->blocks[block].goal != block)
+			continue;
+		x->blocks[block].number = n;
+		sequence[n++] = block;
+	}
+	*nsequence = n;
+}
