@@ -229,9 +229,22 @@ static void take_budget(struct x86 *x, const struct jit_block *block)
 	x86_land(&x->e, enough);
 }
 
-static bool keeps_flags(const struct jit_insn *insn)
+/* Do the flags still tell of the register that they told of before? */
+static bool keeps_flags(const struct x86 *x, const struct jit_insn *insn)
 {
-	return insn->op == JIT_BRANCH || insn->op == JIT_NOP || insn->op == JIT_STORE;
+	switch (insn->op) {
+	case JIT_BRANCH:
+	case JIT_NOP:
+	case JIT_STORE:
+		return true;
+	case JIT_MOV:
+		return (insn->a != JIT_NONE || insn->imm) && x86_registers[insn->dst] != x->zero;
+	case JIT_LOAD:
+	case JIT_EXT:
+		return x86_registers[insn->dst] != x->zero;
+	default:
+		return false;
+	}
 }
 
 static void emit_block(struct x86 *x, uint32_t at)
@@ -252,7 +265,7 @@ static void emit_block(struct x86 *x, uint32_t at)
 			return;
 		if (insn->op == JIT_NOP)
 			continue;
-		if (!keeps_flags(insn))
+		if (!keeps_flags(x, insn))
 			x->zero = X86_NONE;
 		x86_place(x, insn->insn);
 		if (insn->op == JIT_ARRAY && i + 2 == block->count && emit_lookup(x, block, insn))
