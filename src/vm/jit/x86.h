@@ -51,7 +51,8 @@ struct x86_block {
 	uint32_t bound;  /* ... at most, if all padding is as long as it can be */
 	uint32_t number; /* in the order; JIT_NOWHERE: left out, since all go to its goal */
 	uint32_t goal;   /* block that a jump to this one ends at */
-	uint32_t nfrom;  /* branches and jumps that lead here */
+	uint32_t nfrom;  /* branches and jumps that lead here, and the block of the last one */
+	uint32_t from;
 	/* Its branch only chooses what this machine register becomes (X86_NONE: it does more), which
 	 * is then `chosen_taken`, else the other one of 0 and 1; both ways lead to `otherwise`. */
 	uint8_t chosen;

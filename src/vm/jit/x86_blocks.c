@@ -6,7 +6,7 @@
 #include "vm/jit/x86.h"
 
 #define MAX_HOPS  8  /* of a jump to a jump to ... */
-#define MAX_STEPS 16 /* back to where a register was set: keeps the search linear */
+#define MAX_STEPS 32 /* back to where a register was set: keeps the search linear */
 
 /* The only instruction of a block, or NULL. */
 const struct jit_insn *x86_only_insn(const struct jit_function *function, uint32_t block)
@@ -43,19 +43,25 @@ static const struct jit_insn *end_of(const struct jit_function *function, uint32
 	return &function->insns[b->first + b->count - 1];
 }
 
-static void count_ways(struct x86 *x, uint32_t block)
+static void add_way(struct x86 *x, uint32_t from, uint32_t to)
+{
+	x->blocks[to].nfrom++;
+	x->blocks[to].from = from;
+}
+
+static void find_ways(struct x86 *x, uint32_t block)
 {
 	const struct jit_function *function = x->function;
 	const struct jit_block *b = &function->blocks[block];
 	const struct jit_insn *end = end_of(function, block);
 
 	if (end->op == JIT_JUMP || end->op == JIT_BRANCH || end->op == JIT_SWITCH)
-		x->blocks[b->next].nfrom++;
+		add_way(x, block, b->next);
 	if (end->op == JIT_BRANCH)
-		x->blocks[b->taken].nfrom++;
+		add_way(x, block, b->taken);
 	if (end->op == JIT_SWITCH)
 		for (uint64_t i = 0; i < end->imm; i++)
-			x->blocks[function->targets[end->target + i]].nfrom++;
+			add_way(x, block, function->targets[end->target + i]);
 }
 
 /* Is it a move of 0 or 1? */
@@ -82,15 +88,25 @@ static const struct jit_insn *only_sets(const struct jit_function *function, uin
 	return set;
 }
 
-/* What a register is known to hold at the end of a block, 0 or 1; -1: something else. */
-static int bit_at_end(const struct jit_function *function, uint32_t block, uint8_t reg)
+/* What a register is known to hold at the end of a block, 0 or 1; -1: something else. Looks into
+ * the blocks before, as long as there is one way. */
+static int bit_at_end(const struct x86 *x, uint32_t block, uint8_t reg)
 {
-	const struct jit_block *b = &function->blocks[block];
-	uint32_t steps = 0;
+	const struct jit_function *function = x->function;
+	uint32_t i = function->blocks[block].count - 1;
 
-	for (uint32_t i = b->count - 1; i-- > 0 && steps++ < MAX_STEPS;) {
-		const struct jit_insn *insn = &function->insns[b->first + i];
+	for (uint32_t steps = 0; steps < MAX_STEPS; steps++) {
+		const struct jit_insn *insn;
 
+		if (!i) {
+			if (!block || x->blocks[block].nfrom != 1)
+				return -1;
+			block = x->blocks[block].from;
+			i = function->blocks[block].count;
+			if (x->blocks[block].chosen == x86_registers[reg])
+				return -1;
+		}
+		insn = &function->insns[function->blocks[block].first + --i];
 		if (jit_writes(insn) >> reg & 1)
 			return sets_bit(insn) ? (int)insn->imm : -1;
 	}
@@ -110,13 +126,17 @@ static bool find_choice(struct x86 *x, uint32_t block, uint32_t setter, uint32_t
 	set = only_sets(function, setter);
 	if (!set || x->blocks[function->blocks[setter].next].goal != x->blocks[other].goal)
 		return false;
-	before = bit_at_end(function, block, set->dst);
+	before = bit_at_end(x, block, set->dst);
 	if (before < 0 || before == (int)set->imm)
 		return false;
 	mine->chosen = x86_registers[set->dst];
 	mine->chosen_taken = setter == function->blocks[block].taken ? set->imm : (unsigned)before;
 	mine->otherwise = other;
 	x->blocks[setter].goal = JIT_NOWHERE;
+	if (function->blocks[setter].next == other && x->blocks[other].nfrom == 2) {
+		x->blocks[other].nfrom = 1;
+		x->blocks[other].from = block;
+	}
 	return true;
 }
 
@@ -131,7 +151,7 @@ void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence)
 					    .chosen = X86_NONE,
 					    .goal = goal_of(x, function->order[i]) };
 	for (uint32_t i = 0; i < function->norder; i++)
-		count_ways(x, function->order[i]);
+		find_ways(x, function->order[i]);
 	for (uint32_t i = 0; i < function->norder && x->brief; i++) {
 		const uint32_t at = function->order[i];
 		const struct jit_block *b = &function->blocks[at];
