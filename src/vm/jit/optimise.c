@@ -75,9 +75,53 @@ static void summarise(struct jit_function *function)
 
 static size_t scratch_size(const struct jit_function *function)
 {
-	size_t copies = jit_copies_size(function), live = jit_liveness_size(function);
+	const size_t sizes[] = { jit_copies_size(function), jit_liveness_size(function),
+				 jit_layout_size(function), jit_align_size(function) };
+	size_t most = 0;
 
-	return jit_graph_size(function) + (copies > live ? copies : live);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (sizes[i] > most)
+			most = sizes[i];
+	return jit_graph_size(function) + most;
+}
+
+/* The passes that change instructions. */
+static int change_insns(struct jit_function *function, struct jit_graph *graph,
+			struct jit_arena all)
+{
+	struct jit_arena arena = all;
+
+	jit_graph_make(function, &arena, graph);
+	if (function->passes & (VM_PASS_COPY | VM_PASS_INLINE) &&
+	    jit_copies(function, graph, arena)) {
+		arena = all;
+		jit_graph_make(function, &arena, graph);
+	}
+	if (function->passes & VM_PASS_DEAD) {
+		jit_liveness(function, graph, arena);
+		jit_remove_dead(function, graph);
+	}
+	if (function->passes & VM_PASS_ADDRESS) {
+		jit_liveness(function, graph, arena);
+		jit_fold_addresses(function, graph);
+	}
+	if (jit_checks(function, graph))
+		return -ENOMEM;
+	if (function->passes & VM_PASS_MODIFY) {
+		jit_liveness(function, graph, arena);
+		jit_fuse_memory(function, graph);
+		if (function->passes & VM_PASS_ADDRESS) /* fewer readers */
+			jit_fold_addresses(function, graph);
+	}
+	return 0;
+}
+
+static void program_order(struct jit_function *function)
+{
+	function->norder = 0;
+	for (uint32_t i = 0; i < function->nblocks; i++)
+		if (function->blocks[i].reachable)
+			function->order[function->norder++] = i;
 }
 
 int jit_optimise(struct jit_function *function)
@@ -85,37 +129,21 @@ int jit_optimise(struct jit_function *function)
 	struct jit_graph graph;
 	struct jit_arena all, arena;
 
-	if (jit_scratch(function, scratch_size(function), &all))
+	if (jit_scratch(function, scratch_size(function), &all) ||
+	    change_insns(function, &graph, all))
 		return -ENOMEM;
+	if (function->passes & VM_PASS_LAYOUT)
+		jit_thread_jumps(function, &graph);
 	arena = all;
 	jit_graph_make(function, &arena, &graph);
-	if (function->passes & (VM_PASS_COPY | VM_PASS_INLINE) &&
-	    jit_copies(function, &graph, arena)) {
-		arena = all;
-		jit_graph_make(function, &arena, &graph);
-	}
-	if (function->passes & VM_PASS_DEAD) {
-		jit_liveness(function, &graph, arena);
-		jit_remove_dead(function, &graph);
-	}
-	if (function->passes & VM_PASS_ADDRESS) {
-		jit_liveness(function, &graph, arena);
-		jit_fold_addresses(function, &graph);
-	}
-	if (jit_checks(function, &graph))
-		return -ENOMEM;
-	if (function->passes & VM_PASS_MODIFY) {
-		jit_liveness(function, &graph, arena);
-		jit_fuse_memory(function, &graph);
-		if (function->passes & VM_PASS_ADDRESS) /* fewer readers */
-			jit_fold_addresses(function, &graph);
-	}
+	if (function->passes & VM_PASS_LAYOUT)
+		jit_lay_out(function, &graph, arena);
+	else
+		program_order(function);
+	if (function->passes & VM_PASS_ALIGN)
+		jit_align_loops(function, &graph, arena);
 	jit_liveness(function, &graph, arena);
 	clear_unset(function);
-	function->norder = 0;
-	for (uint32_t i = 0; i < function->nblocks; i++)
-		if (function->blocks[i].reachable)
-			function->order[function->norder++] = i;
 	close_gaps(function);
 	jit_mark_live(function, &graph);
 	summarise(function);

@@ -110,6 +110,17 @@ void jit_delete(struct jit_insn *insn);
 void jit_fold_addresses(struct jit_function *function, const struct jit_graph *graph);
 void jit_fuse_memory(struct jit_function *function, const struct jit_graph *graph);
 
+/* thread.c: the graph is out of date afterwards. */
+void jit_thread_jumps(struct jit_function *function, const struct jit_graph *graph);
+
+/* layout.c: sets order, turns branches round. align.c: sets `align`. */
+size_t jit_layout_size(const struct jit_function *function);
+void jit_lay_out(struct jit_function *function, const struct jit_graph *graph,
+		 struct jit_arena arena);
+size_t jit_align_size(const struct jit_function *function);
+void jit_align_loops(struct jit_function *function, const struct jit_graph *graph,
+		     struct jit_arena arena);
+
 /* checks.c: checked mode: leaves out and joins checks, numbers the others and describes them to the
  * vm. Behind the passes that find common bases (copy, address), before those that look at loads and
  * stores together (modify). 0 or -ENOMEM. */
