@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vm/jit/engine.h"
@@ -84,19 +83,6 @@ static void leave(struct vm *vm)
 
 enum { THREAD_FAULT_NONE, THREAD_FAULT_CLAIMED, THREAD_FAULT_KEPT };
 
-/*
- * Ends this thread without unwinding: whoever joins it goes on. The first thread of a process
- * cannot end alone: it waits for ever.
- */
-static void end_thread(void) __attribute__((noreturn));
-static void end_thread(void)
-{
-	if (gettid() != getpid())
-		syscall(SYS_exit, 0);
-	for (;;)
-		pause();
-}
-
 /* The first fault is kept, for the vm_call() that runs in another thread. */
 static void fault_in_thread(struct vm *vm, const struct vm_fault *fault) __attribute__((noreturn));
 static void fault_in_thread(struct vm *vm, const struct vm_fault *fault)
@@ -108,7 +94,7 @@ static void fault_in_thread(struct vm *vm, const struct vm_fault *fault)
 		atomic_store(&vm->thread_faults, THREAD_FAULT_KEPT);
 		vm_interrupt(vm, false);
 	}
-	end_thread();
+	signal_thread_end();
 }
 
 bool fault_take_from_thread(struct vm *vm)
@@ -156,17 +142,14 @@ void fault_raise_as(struct vm *vm, const struct vm_fault *what)
 {
 	struct vm_fault fault = *what;
 
+	if (!atomic_load(&vm->base) && signal_thread_is_ours())
+		signal_thread_end(); /* nobody runs the vm, and nobody can be told */
 	if (!atomic_load(&vm->base))
 		abort(); /* vm_raise() without a vm_call(): our own bug */
 	complete(vm, NULL, &fault);
 	if (!vm_runs_here(vm))
 		fault_in_thread(vm, &fault);
 	finish(vm, &fault);
-}
-
-void fault_end_thread(void)
-{
-	end_thread();
 }
 
 /* The vm whose code, or a C function called by it, the signal interrupted; NULL: none. */
@@ -197,6 +180,8 @@ bool fault_on_signal(struct vm_signal *signal)
 	if (signal_was_sent(signal))
 		return false;
 	vm = owner_of(signal);
+	if (vm && !running && !atomic_load(&vm->base) && signal_thread_is_ours())
+		signal_thread_end();
 	if (!vm || !atomic_load(&vm->base))
 		return false;
 	fault = (struct vm_fault){ .insn = VM_INSN_OF_PC,
@@ -260,8 +245,11 @@ const char *vm_fault_text(const struct vm_fault *fault, char *text, size_t size)
 	case VM_FAULT_BUDGET:
 		snprintf(text, size, "instruction budget used up");
 		break;
-	case VM_FAULT_ABORT:
 	case VM_FAULT_ARGUMENT:
+		snprintf(text, size, "%s(): %s", fault->native ? fault->native : "C function",
+			 fault->text);
+		break;
+	case VM_FAULT_ABORT:
 		snprintf(text, size, "%s", fault->text);
 		break;
 	default:

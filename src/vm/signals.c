@@ -16,8 +16,10 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "vm/jit/memory.h"
 #include "vm/vm_internal.h"
 
 #define ALTERNATE_STACK (64 << 10)    /* a chained handler may want more than ours does */
@@ -35,7 +37,7 @@ static struct sigaction previous[NSIGNALS]; /* written under lock, while the han
 
 THREAD_LOCAL void *alternate;
 THREAD_LOCAL bool prepared;
-THREAD_LOCAL bool made_here;                  /* by signal_thread_create() */
+THREAD_LOCAL struct vm *home;                 /* whose code this thread was made for */
 THREAD_LOCAL uintptr_t stack_low, stack_high; /* of the thread as it was started */
 
 __thread uintptr_t vm_stack_limit;
@@ -310,38 +312,68 @@ uintptr_t signal_stack_limit(uintptr_t bytes, uintptr_t below)
 	return limit;
 }
 
-bool signal_thread_is_ours(void)
-{
-	return made_here;
-}
-
+/* Threads of a script count: their vm's code stays where it is as long as they live. */
 struct thread_start {
 	void *(*start)(void *);
 	void *argument;
+	struct vm *vm; /* NULL: starts in C */
 };
+
+bool signal_thread_is_ours(void)
+{
+	return home != NULL;
+}
+
+static void leave_home(void *unused)
+{
+	(void)unused;
+	if (home)
+		atomic_fetch_sub(&home->threads, 1);
+	home = NULL;
+}
+
+/* The first thread of a process cannot end alone: it waits for ever. */
+void signal_thread_end(void)
+{
+	leave_home(NULL);
+	if (gettid() != getpid())
+		syscall(SYS_exit, 0);
+	for (;;)
+		pause();
+}
 
 static void *run_thread(void *data)
 {
 	struct thread_start start = *(struct thread_start *)data;
+	void *result;
 
 	free(data);
-	made_here = true;
+	home = start.vm;
 	signal_thread_prepare(); /* without it, only an exhausted stack is no fault any more */
 	vm_stack_limit = stack_low + C_RESERVE;
-	return start.start(start.argument);
+	pthread_cleanup_push(leave_home, NULL);
+	result = start.start(start.argument);
+	pthread_cleanup_pop(1);
+	return result;
 }
 
 int signal_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
 			 void *argument)
 {
 	struct thread_start *data = malloc(sizeof(*data));
+	struct vm *vm = jit_memory_owner((uintptr_t)start);
 	int rc;
 
 	if (!data)
 		return EAGAIN;
-	*data = (struct thread_start){ start, argument };
+	*data = (struct thread_start){ start, argument, vm };
+	if (vm)
+		atomic_fetch_add(&vm->threads, 1);
 	rc = pthread_create(thread, attr, run_thread, data);
-	if (rc)
-		free(data);
+	if (!rc)
+		return 0;
+	if (vm)
+		atomic_fetch_sub(&vm->threads, 1);
+	free(data);
 	return rc;
 }

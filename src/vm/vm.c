@@ -174,6 +174,12 @@ void vm_destroy(struct vm *vm)
 {
 	if (!vm)
 		return;
+	if (atomic_load(&vm->threads)) {
+		/* They may be anywhere, waiting in C too: their code stays, closed, for good. */
+		vm->abandoned = true;
+		vm->engine->interrupt(vm);
+		return;
+	}
 	signal_handlers_put();
 	vm_free(vm);
 }
@@ -250,10 +256,8 @@ static int call_outermost(struct vm *vm, const struct body *body, uint64_t *resu
 		return -EFAULT;
 	}
 	activate(&base.activation, vm);
-	if (vm->checked) { /* what an earlier fault left */
+	if (vm->checked) /* what an earlier fault left */
 		vm->checked->pins = NULL;
-		vm->checked->native = NULL;
-	}
 	if (vm->jit)
 		vm_stack_limit = signal_stack_limit(vm->stack_allowance, vm->stack_below);
 	atomic_store_explicit(&vm->base, &base, memory_order_release);

@@ -177,6 +177,8 @@ struct vm {
 	uint64_t stack; /* compiled code in checked mode: top of the running frame's free part */
 	uint64_t stack_allowance; /* of the thread's stack, for compiled code */
 	uint64_t stack_below;     /* ... what runs below that unchecked */
+	atomic_int threads;         /* that the script made, alive */
+	bool abandoned;             /* destroyed, but threads are left in its code */
 	atomic_int thread_faults; /* fault.c */
 	struct vm_fault thread_fault;
 };
@@ -244,7 +246,6 @@ bool fault_is_at(const struct vm_signal *signal, uint64_t target);
 void fault_add_trace(struct vm_fault *fault, uint32_t function, uint32_t insn);
 /* A fault of a thread that the script made becomes the running call's: true if there is one. */
 bool fault_take_from_thread(struct vm *vm);
-void fault_end_thread(void) __attribute__((noreturn));
 
 /* initial-exec: handlers must not allocate, and compiled code knows the distance. */
 #define THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))

@@ -31,9 +31,13 @@ static enum jit_fetch fetch_in_thread(struct vm *vm)
 {
 	const struct jit_memory *memory = &vm->jit->memory;
 
+	if (vm->abandoned && signal_thread_is_ours())
+		signal_thread_end();
+	if (vm->abandoned)
+		return JIT_FETCH_OTHER;
 	if (atomic_load(&vm->base) && vm_interrupt_pending(vm)) {
 		if (signal_thread_is_ours())
-			fault_end_thread();
+			signal_thread_end();
 		wait_a_little();
 		return JIT_FETCH_AGAIN;
 	}
