@@ -153,9 +153,11 @@ static void run(struct vm *vm, struct end *end)
 		      is_canary(arena.after, sizeof(arena.after)),
 	      "memory that is no region was written");
 	CHECK(end->rc == 0 || end->rc == -EFAULT, "%d", end->rc);
-	/* A callx to no function is told as the jump that it would have been. */
-	CHECK(!end->rc || !end->fault.signal || end->fault.kind == VM_FAULT_EXECUTE, "signal %d",
-	      end->fault.signal);
+	/* A callx to no function is told as the jump that it would have been; and the one address that
+	 * an empty check lets through is one that the processor refuses. */
+	CHECK(!end->rc || !end->fault.signal || end->fault.kind == VM_FAULT_EXECUTE ||
+		      end->fault.address == UINT64_MAX,
+	      "signal %d", end->fault.signal);
 }
 
 /* An inlined lookup reads its index itself. */
@@ -211,6 +213,15 @@ static bool is_spent(const struct end *end)
 	return end->rc && end->fault.kind == VM_FAULT_BUDGET;
 }
 
+static bool takes_address(const struct vm_program *program)
+{
+	for (size_t i = 0; i < program->ncode; i++)
+		if (program->code[i].code == (BPF_LD | BPF_IMM | BPF_DW) &&
+		    program->code[i].src_reg == BPF_PSEUDO_FUNC)
+			return true;
+	return false;
+}
+
 bool vm_check(const void *data, size_t size)
 {
 	static struct vm_program program;
@@ -231,7 +242,9 @@ bool vm_check(const void *data, size_t size)
 	else
 		vm_program_raw(&program, bytes + 3, size - 3);
 	if (!make(&program, VM_ENGINE_INTERPRETER, true, 0, &vm, message, sizeof(message))) {
-		CHECK(!made || !program.ncode, "what was made valid is refused: %s", message);
+		/* Copies of r10 may be moved further than the stack is. */
+		CHECK(!made || !program.ncode || strstr(message, "bytes of stack"),
+		      "what was made valid is refused: %s", message);
 		return false;
 	}
 	CHECK(make(&program, VM_ENGINE_INTERPRETER, true, 0, &other, message, sizeof(message)),
@@ -241,11 +254,12 @@ bool vm_check(const void *data, size_t size)
 	vm_destroy(vm);
 	vm_destroy(other);
 	/*
-	 * A program says nothing when it does not end, or when it depends on where its stack and
-	 * its functions are; nor does one that reads registers which it has not written, as those
-	 * may that come as they are.
+	 * A program says nothing when it does not end, or when it depends on where its stack or its
+	 * functions are; nor does one that reads registers which it has not written, as those may
+	 * that come as they are.
 	 */
-	says = made && !is_spent(&here) && same(&here, &there, true) && here.result == there.result;
+	says = made && !takes_address(&program) && !is_spent(&here) && same(&here, &there, true) &&
+	       here.result == there.result;
 	if (!COMPILER_LANDED)
 		return true;
 	run_compiled(&program, 0, says ? &here : NULL);

@@ -7,6 +7,8 @@
  */
 #include "vm/jit/passes.h"
 
+#include "vm/jit/plant.h"
+
 #define LOOK_AHEAD 24 /* instructions: keeps the pass linear */
 
 struct address {
@@ -106,7 +108,7 @@ static bool put_in(struct address *to, uint8_t reg, const struct address *sum)
 	if (sum->index != JIT_NONE)
 		return false;
 	to->index = sum->base;
-	to->off += sum->off << to->scale;
+	to->off += sum->off << (PLANT(16) ? 0 : to->scale);
 	return true;
 }
 
@@ -193,7 +195,7 @@ static uint32_t last_reader(const struct jit_function *function, const struct ji
 		if (i - at > LOOK_AHEAD)
 			return 0;
 		if (jit_reads(insn) & jit_bit(reg)) {
-			if (lost || !combined(function, insn, reg, sum, &address))
+			if ((lost && !PLANT(15)) || !combined(function, insn, reg, sum, &address))
 				return 0;
 			last = i;
 		}

@@ -10,6 +10,8 @@
 
 #include <assert.h>
 
+#include "vm/jit/plant.h"
+
 /* 2^(N + s) / d, for growing s. */
 struct quotient {
 	unsigned __int128 value; /* has N + 1 bits */
@@ -44,7 +46,7 @@ static struct jit_magic smallest(uint64_t divisor, unsigned int bits, unsigned i
 		double_quotient(&q);
 		ret.shift++;
 	}
-	q.value++;
+	q.value += !PLANT(7);
 	ret.add = q.value >> bits; /* the top bit of N + 1: n itself is added */
 	ret.multiplier = bits == 64 ? (uint64_t)q.value : (uint32_t)q.value;
 	return ret;

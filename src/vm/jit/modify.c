@@ -6,6 +6,8 @@
  */
 #include "vm/jit/passes.h"
 
+#include "vm/jit/plant.h"
+
 #define LOOK_BACK 8 /* instructions */
 
 static bool touches_memory(const struct jit_insn *insn)
@@ -77,7 +79,7 @@ static void try_modify(struct jit_function *function, uint32_t first, uint32_t a
 	if (changer == JIT_NOWHERE)
 		return;
 	change = &function->insns[changer];
-	if (!can_modify(change->op) || change->width < (store->size == 8 ? 8 : 4))
+	if (!can_modify(change->op) || change->width < (store->size == 8 && !PLANT(12) ? 8 : 4))
 		return;
 	/* Which operand was loaded? */
 	loader = writer_of(function, first, changer, change->a, &passed_before);
@@ -92,7 +94,8 @@ static void try_modify(struct jit_function *function, uint32_t first, uint32_t a
 		return;
 	load = &function->insns[loader];
 	if (!same_place(load, store) || other == load->dst ||
-	    (passed | passed_before | jit_bit(store->b)) & address_registers(store) ||
+	    (passed | (PLANT(13) ? 0 : passed_before) | jit_bit(store->b)) &
+		    address_registers(store) ||
 	    jit_bit(load->dst) & address_registers(load) || passed & jit_bit(other) ||
 	    (other != JIT_NONE && other == store->b))
 		return;
@@ -120,7 +123,7 @@ static bool compares_alike(const struct jit_insn *load, struct jit_insn *branch)
 	if (load->size == branch->width)
 		return true;
 	if (load->flags & JIT_FLAG_SIGNED || branch->b != JIT_NONE || load->size > branch->width ||
-	    branch->imm > most)
+	    (branch->imm > most && !PLANT(14)))
 		return false;
 	if (!is_signed)
 		return true;

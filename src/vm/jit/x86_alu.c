@@ -2,6 +2,8 @@
 /* Arithmetic, moves, addresses and comparisons. */
 #include "vm/jit/x86.h"
 
+#include "vm/jit/plant.h"
+
 static unsigned int target_of(const struct jit_insn *insn)
 {
 	return x86_registers[insn->dst];
@@ -181,7 +183,7 @@ static void shift_constant(struct x86 *x, const struct jit_insn *insn, enum x86_
 			   unsigned int a)
 {
 	const unsigned int dst = target_of(insn);
-	const unsigned int count = insn->imm & (8 * insn->width - 1);
+	const unsigned int count = insn->imm & (PLANT(3) ? 31 : 8 * insn->width - 1);
 	const bool wide = is_wide(insn);
 
 	if (op == X86_SHL && dst != a && count && count <= 3 && x->brief) {
@@ -259,13 +261,13 @@ void x86_move(struct x86 *x, const struct jit_insn *insn)
 	}
 	a = x86_use(x, insn->a, dst);
 	if (a != dst || (insn->width == 4 && !(insn->flags & JIT_FLAG_ANY_UPPER)))
-		x86_mov_rr(&x->e, is_wide(insn), dst, a);
+		x86_mov_rr(&x->e, is_wide(insn) || PLANT(2), dst, a);
 }
 
 void x86_extend(struct x86 *x, const struct jit_insn *insn)
 {
 	const unsigned int dst = target_of(insn), a = x86_use(x, insn->a, X86_R10);
-	const bool sign = insn->flags & JIT_FLAG_SIGNED, wide = is_wide(insn) && sign;
+	const bool sign = insn->flags & JIT_FLAG_SIGNED, wide = is_wide(insn) && sign && !PLANT(1);
 
 	switch (insn->size) {
 	case 1:
@@ -290,7 +292,7 @@ void x86_swap(struct x86 *x, const struct jit_insn *insn)
 	if (dst != a)
 		x86_mov_rr(&x->e, wide, dst, a);
 	x86_bswap(&x->e, wide, dst);
-	if (insn->size == 2)
+	if (insn->size == 2 && !PLANT(21))
 		x86_shift_ri(&x->e, X86_SHR, false, dst, 16);
 }
 
@@ -330,9 +332,9 @@ static enum x86_condition condition_of(enum jit_condition condition)
 	case JIT_LT:
 		return X86_B;
 	case JIT_LE:
-		return X86_BE;
+		return PLANT(4) ? X86_B : X86_BE;
 	case JIT_SGT:
-		return X86_G;
+		return PLANT(5) ? X86_A : X86_G;
 	case JIT_SGE:
 		return X86_GE;
 	case JIT_SLT:

@@ -2,6 +2,8 @@
 /* Calls: of C by its classes, of the vm's functions, through registers; arithmetic on doubles. */
 #include "vm/jit/x86.h"
 
+#include "vm/jit/plant.h"
+
 static bool is_floating(uint8_t class)
 {
 	return class == VM_FLOAT || class == VM_DOUBLE;
@@ -16,7 +18,7 @@ static void extend(struct x86 *x, enum vm_class class, bool result, unsigned int
 		x86_rr(&x->e, X86_MOVZX8, false, dst, src);
 		return;
 	case VM_S8:
-		x86_rr(&x->e, X86_MOVSX8, result, dst, src);
+		x86_rr(&x->e, PLANT(24) ? X86_MOVZX8 : X86_MOVSX8, result, dst, src);
 		return;
 	case VM_U16:
 		x86_rr(&x->e, X86_MOVZX16, false, dst, src);

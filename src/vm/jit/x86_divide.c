@@ -6,6 +6,8 @@
  */
 #include "vm/jit/x86.h"
 
+#include "vm/jit/plant.h"
+
 struct division {
 	const struct jit_insn *insn;
 	unsigned int dst, a;
@@ -22,7 +24,7 @@ static struct division division_of(const struct jit_insn *insn)
 		.sign = insn->flags & JIT_FLAG_SIGNED,
 		.modulo = insn->op == JIT_MOD,
 		.keep_rax = insn->dst != 0 && x86_is_live(insn, 0),
-		.keep_rdx = insn->dst != 3 && x86_is_live(insn, 3),
+		.keep_rdx = insn->dst != 3 && x86_is_live(insn, 3) && !PLANT(6),
 	};
 }
 
@@ -88,7 +90,7 @@ static void slow_zero(struct x86 *x, const struct x86_slow *slow)
 {
 	const struct division d = division_of(slow->insn);
 
-	if (d.modulo)
+	if (d.modulo && !PLANT(9))
 		x86_mov_rr(&x->e, d.wide, d.dst, x86_use(x, d.insn->a, d.dst));
 	else
 		x86_mov_ri(&x->e, d.dst, 0);
@@ -307,7 +309,7 @@ static void signed_magic32(struct x86 *x, const struct division *d, uint32_t div
 
 static void unsigned_power(struct x86 *x, const struct division *d, unsigned int shift)
 {
-	const uint64_t mask = d->insn->imm - 1;
+	const uint64_t mask = (d->insn->imm - 1) >> PLANT(25);
 	const bool wide = d->wide && !(d->modulo && mask <= UINT32_MAX);
 
 	if (d->dst != d->a || (!wide && mask == UINT32_MAX))
@@ -331,7 +333,10 @@ static void signed_power(struct x86 *x, const struct division *d, unsigned int s
 	if (shift > 1)
 		x86_shift_ri(&x->e, X86_SAR, d->wide, X86_R11, bits - 1);
 	x86_shift_ri(&x->e, X86_SHR, d->wide, X86_R11, bits - shift);
-	x86_rr(&x->e, X86_ALU_STORE(X86_ADD), d->wide, d->a, X86_R11);
+	if (PLANT(8))
+		x86_mov_rr(&x->e, d->wide, X86_R11, d->a);
+	else
+		x86_rr(&x->e, X86_ALU_STORE(X86_ADD), d->wide, d->a, X86_R11);
 	x86_shift_ri(&x->e, X86_SAR, d->wide, X86_R11, shift);
 	if (d->modulo) {
 		x86_shift_ri(&x->e, X86_SHL, d->wide, X86_R11, shift);

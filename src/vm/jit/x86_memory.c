@@ -2,6 +2,8 @@
 /* Loads, stores, atomics, the checks of checked mode, and elements of arrays. */
 #include "vm/jit/x86.h"
 
+#include "vm/jit/plant.h"
+
 void x86_load_insn(struct x86 *x, const struct jit_insn *insn)
 {
 	x86_load(&x->e, insn->size, insn->flags & JIT_FLAG_SIGNED, x86_registers[insn->dst],
@@ -66,7 +68,7 @@ static void fetch_loop(struct x86 *x, const struct jit_insn *insn, struct x86_me
 {
 	const bool wide = insn->size == 8;
 	unsigned int b = x86_registers[insn->b];
-	const bool keep = insn->b != 0 && x86_is_live(insn, 0);
+	const bool keep = insn->b != 0 && x86_is_live(insn, 0) && !PLANT(22);
 	uint8_t *again;
 
 	if (mem.base == X86_RAX || mem.index == X86_RAX) {
@@ -111,7 +113,7 @@ void x86_compare_exchange(struct x86 *x, const struct jit_insn *insn)
 
 	x86_rm(&x->e, X86_CMPXCHG, insn->size == 8, x86_use(x, insn->b, X86_R11), mem);
 	/* When it succeeds it leaves rax as it was. */
-	if (insn->size == 4)
+	if (insn->size == 4 && !PLANT(18))
 		x86_mov_rr(&x->e, false, X86_RAX, X86_RAX);
 }
 
@@ -207,7 +209,7 @@ void x86_array(struct x86 *x, const struct jit_insn *insn, uint32_t null)
 			x86_load(&x->e, 4, false, X86_RAX, x86_operand(x, insn, X86_R10));
 		else
 			x86_mov_rr(&x->e, false, X86_RAX, x86_use(x, insn->b, X86_R10));
-		x86_alu_ri(&x->e, X86_CMP, false, X86_RAX, (int32_t)array->entries);
+		x86_alu_ri(&x->e, X86_CMP, false, X86_RAX, (int32_t)array->entries + PLANT(17));
 		if (null != JIT_NOWHERE && !(x->function->blocks[null].live_in & 1)) {
 			x86_jump_to_block(x, X86_AE, null);
 		} else {
