@@ -183,9 +183,23 @@ static void emit_insn(struct a64 *e, const struct jit_insn *in)
 	}
 }
 
-static void emit_end(struct a64 *e, const struct jit_block *block, const struct jit_insn *in,
-		     uint32_t follows)
+/* The next block that is still to come. */
+static uint32_t following(const struct a64 *e, uint32_t k)
 {
+	const struct jit_function *function = e->function;
+
+	while (++k < function->norder)
+		if (!e->consumed[function->order[k]])
+			return function->order[k];
+	return JIT_NOWHERE;
+}
+
+/* @before: see a64_select(). */
+static void emit_end(struct a64 *e, uint32_t k, const struct jit_insn *in,
+		     const struct jit_insn *before)
+{
+	const struct jit_block *block = &e->function->blocks[e->function->order[k]];
+	const uint32_t follows = following(e, k);
 	uint32_t next;
 
 	if (in->op == JIT_JUMP && a64_returns(e, block->next) && block->next != follows) {
@@ -198,8 +212,8 @@ static void emit_end(struct a64 *e, const struct jit_block *block, const struct 
 		a64_jump(e, block->next, follows);
 		return;
 	case JIT_BRANCH:
-		if (a64_select(e, block, in, &next))
-			a64_jump(e, next, e->consumed[follows] ? JIT_NOWHERE : follows);
+		if (a64_select(e, block, in, before, &next))
+			a64_jump(e, next, following(e, k));
 		else
 			a64_branch(e, block, in, follows);
 		return;
@@ -215,20 +229,26 @@ static void emit_end(struct a64 *e, const struct jit_block *block, const struct 
 	}
 }
 
-static void emit_block(struct a64 *e, const struct jit_block *block, uint32_t follows)
+static void emit_block(struct a64 *e, uint32_t k)
 {
-	const struct jit_insn *insns = &e->function->insns[block->first];
+	const struct jit_block *block = &e->function->blocks[e->function->order[k]];
+	const struct jit_insn *insns = &e->function->insns[block->first], *before = NULL;
 	const uint32_t quiet = quiet_from(e, block), last = block->count - 1;
 	unsigned int n;
 
 	e->now = e->home;
 	e->depth = block->depth;
+	e->nstepped = 0;
 	a64_place(e, insns[0].insn);
 	a64_budget(e, block);
 	for (uint32_t i = 0; i < last; i += n) {
 		n = 1;
 		if (insns[i].op == JIT_NOP)
 			continue;
+		if (i + 1 == last && a64_select_takes(e, block, &insns[i])) {
+			before = &insns[i];
+			continue;
+		}
 		a64_place(e, insns[i].insn);
 		leave_x0(e, &insns[i], false);
 		e->next = i >= quiet ? 0 : e->home;
@@ -240,18 +260,7 @@ static void emit_block(struct a64 *e, const struct jit_block *block, uint32_t fo
 	}
 	a64_place(e, insns[last].insn);
 	e->next = e->home;
-	emit_end(e, block, &insns[last], follows);
-}
-
-/* The next block that is still to come. */
-static uint32_t following(const struct a64 *e, uint32_t k)
-{
-	const struct jit_function *function = e->function;
-
-	while (++k < function->norder)
-		if (!e->consumed[function->order[k]])
-			return function->order[k];
-	return JIT_NOWHERE;
+	emit_end(e, k, &insns[last], before);
 }
 
 static void emit_function(struct a64 *e)
@@ -276,7 +285,7 @@ static void emit_function(struct a64 *e)
 		if (e->consumed[function->order[k]])
 			continue;
 		a64_bind(e, function->order[k]);
-		emit_block(e, &function->blocks[function->order[k]], following(e, k));
+		emit_block(e, k);
 	}
 	a64_asides(e);
 	a64_place(e, JIT_NOWHERE);

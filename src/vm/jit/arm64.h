@@ -97,6 +97,10 @@ struct a64 {
 	bool collecting; /* which constants are worth a register */
 	uint16_t depth;  /* of the block being emitted */
 
+	/* Steps of addresses that an access further up did already. */
+	const struct jit_insn *stepped[8];
+	int nstepped;
+
 	uint16_t *preds;   /* how many blocks go to a block */
 	uint8_t *consumed; /* blocks that became part of another */
 };
@@ -185,6 +189,9 @@ void a64_operand_address(struct a64 *e, const struct jit_insn *in, int rd);
 int a64_base(const struct a64 *e, const struct jit_insn *in, int64_t *off);
 /* rd = rn sub rm, of a JIT_MODIFY or JIT_ATOMIC. */
 void a64_combine(struct a64 *e, const struct jit_insn *in, int rd, int rn, int rm);
+enum a64_access a64_access_of(const struct jit_insn *in);
+/* Is the product with the constant found without a multiplication? */
+bool a64_multiplies_shifting(const struct jit_insn *in);
 /* Loads the memory operand into rt. */
 void a64_operand_load(struct a64 *e, const struct jit_insn *in, int rt);
 
@@ -199,9 +206,12 @@ bool a64_returns(const struct a64 *e, uint32_t block); /* a jump there is a retu
 uint32_t a64_turned(uint32_t word);                    /* the branch on the opposite condition */
 /* Emits the comparison of a branch as flags; the condition under which it is taken. */
 enum a64_condition a64_compare(struct a64 *e, const struct jit_insn *in);
-/* Instead of a branch round a move, a select; then the block to go on with is in @next. */
+/* Instead of a branch round a move, a select; then the block to go on with is in @next. @before: a
+ * move in front of the branch that a64_select_takes() told to leave out. */
 bool a64_select(struct a64 *e, const struct jit_block *block, const struct jit_insn *in,
-		uint32_t *next);
+		const struct jit_insn *before, uint32_t *next);
+bool a64_select_takes(const struct a64 *e, const struct jit_block *block,
+		      const struct jit_insn *move);
 
 /* Several instructions at once: how many, 0: not these. */
 unsigned int a64_fuse(struct a64 *e, const struct jit_insn *in, unsigned int left);

@@ -48,6 +48,16 @@ static void logic_constant(struct a64 *e, const struct jit_insn *in)
 	}
 }
 
+bool a64_multiplies_shifting(const struct jit_insn *in)
+{
+	uint64_t value = a64_wide(in) ? in->imm : (uint64_t)(int32_t)in->imm, near;
+	const bool negative = (int64_t)value < 0;
+
+	value = negative ? -value : value;
+	near = negative ? value + 1 : value - 1;
+	return !(value & (value - 1)) || !(near & (near - 1));
+}
+
 /* Powers of two, and one more or less, need no multiplication. */
 static bool multiply_shifting(struct a64 *e, const struct jit_insn *in)
 {

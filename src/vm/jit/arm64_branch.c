@@ -286,7 +286,7 @@ void a64_switch(struct a64 *e, const struct jit_block *block, const struct jit_i
 	a64_branch_to(e, a64_b_cond(A64_HS, 0), block->next);
 	a64_refer(e, past, JIT_NOWHERE);
 	a64_out(e, a64_adr(A64_T0, 0));
-	a64_out(e, a64_memory_reg(A64_LOAD_SIGNED, 4, A64_T1, A64_T0, index, true, false));
+	a64_out(e, a64_memory_reg(A64_LOAD_SIGNED, 4, A64_T1, A64_T0, index, true));
 	a64_out(e, a64_arith_reg(true, A64_ADD, A64_T0, A64_T0, A64_T1, A64_LSL, 0));
 	a64_out(e, a64_br(A64_T0));
 	a64_bind(e, past);

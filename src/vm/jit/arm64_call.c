@@ -35,22 +35,41 @@ void a64_call_address(struct a64 *e, uint64_t address)
 	a64_out(e, a64_blr(a64_constant(e, address, A64_T0)));
 }
 
-static bool is_floating(enum vm_class class)
+/* AAPCS64 leaves the upper bits of narrow integers to the callee; to 32 bits they are extended all
+ * the same, as on other machines. */
+static uint32_t narrow(enum vm_class class, int rd, int rn)
 {
-	return class == VM_FLOAT || class == VM_DOUBLE;
+	const bool is_signed = class == VM_S8 || class == VM_S16;
+
+	return a64_extract(false, is_signed, rd, rn, 0, class == VM_U8 || class == VM_S8 ? 8 : 16);
 }
 
-/* Integers move down to where those in front of them left room. Narrow ones need nothing: their
- * upper bits are the callee's affair (AAPCS64, 6.8.2). */
+/* Integers move down to where doubles in front of them left room. */
 static void move_arguments(struct a64 *e, const struct vm_native *native)
 {
 	int integers = 0, floating = 0;
 
 	for (int i = 0; i < native->nargs; i++) {
-		if (is_floating(native->args[i]))
+		switch (native->args[i]) {
+		case VM_FLOAT:
+		case VM_DOUBLE:
 			a64_out(e, a64_fmov_to(native->args[i] == VM_DOUBLE, floating++, i));
-		else
+			break;
+		case VM_U8:
+		case VM_S8:
+		case VM_U16:
+		case VM_S16:
+			a64_out(e, narrow(native->args[i], integers++, i));
+			break;
+		case VM_VOID:
+		case VM_U32:
+		case VM_S32:
+		case VM_U64:
+		case VM_S64:
+		case VM_POINTER:
 			a64_copy(e, integers++, i);
+			break;
+		}
 	}
 }
 
@@ -101,7 +120,7 @@ void a64_call_c(struct a64 *e, const struct jit_insn *in)
 {
 	const struct vm_native *native = &e->function->image->natives[in->target];
 
-	if (e->function->checked) {
+	if (e->function->checked && !(in->flags & JIT_FLAG_DIRECT)) {
 		a64_move_imm(e, A64_T0, in->target);
 		a64_call_stub(e, A64_STUB_CHECKED);
 		result_in_x0(e, in);

@@ -109,9 +109,15 @@ uint32_t a64_arith_reg(bool wide, enum a64_arith op, int rd, int rn, int rm, enu
 	       (uint32_t)amount << 10 | RN(rn) | RD(rd);
 }
 
+uint32_t a64_arith_extended(enum a64_arith op, int rd, int rn, int rm, int extension, int amount)
+{
+	return 0x8b200000 | (uint32_t)op << 29 | RM(rm) | (uint32_t)extension << 13 |
+	       (uint32_t)amount << 10 | RN(rn) | RD(rd);
+}
+
 uint32_t a64_arith_sp(enum a64_arith op, int rd, int rn, int rm)
 {
-	return 0x8b206000 | (uint32_t)op << 29 | RM(rm) | RN(rn) | RD(rd); /* UXTX */
+	return a64_arith_extended(op, rd, rn, rm, 3, 0);
 }
 
 uint32_t a64_logic_reg(bool wide, enum a64_logic op, bool inverted, int rd, int rn, int rm,
@@ -378,10 +384,16 @@ uint32_t a64_memory_post(enum a64_access access, unsigned int size, int rt, int 
 }
 
 uint32_t a64_memory_reg(enum a64_access access, unsigned int size, int rt, int rn, int rm,
-			bool scaled, bool narrow)
+			bool scaled)
+{
+	return a64_memory_extended(access, size, rt, rn, rm, scaled, 3); /* LSL */
+}
+
+uint32_t a64_memory_extended(enum a64_access access, unsigned int size, int rt, int rn, int rm,
+			     bool scaled, int extension)
 {
 	return 0x38200800 | (uint32_t)log2_of(size) << 30 | (uint32_t)access << 22 | RM(rm) |
-	       (narrow ? 2u : 3u) << 13 | (uint32_t)scaled << 12 | RN(rn) | RD(rt);
+	       (uint32_t)extension << 13 | (uint32_t)scaled << 12 | RN(rn) | RD(rt);
 }
 
 uint32_t a64_literal(bool wide, int rt, int64_t distance)
@@ -496,8 +508,8 @@ uint64_t a64_address(uint32_t word, const uint64_t registers[32])
 		return base;
 	if ((word & 0x3f200c00) == 0x38200800) {
 		index = registers[word >> 16 & 31];
-		if ((word >> 13 & 7) == 2)
-			index = (uint32_t)index;
+		if ((word >> 13 & 3) == 2)
+			index = word >> 15 & 1 ? (uint64_t)(int32_t)index : (uint32_t)index;
 		return base + (index << (word >> 12 & 1 ? scale : 0));
 	}
 	if ((word & 0x3e000000) == 0x28000000) { /* pairs */

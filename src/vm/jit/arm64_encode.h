@@ -65,6 +65,8 @@ uint32_t a64_adrp(int rd, int64_t distance); /* pages of 4 KiB, +-1 Mi of them *
 /* ---- arithmetic ---- */
 uint32_t a64_arith_reg(bool wide, enum a64_arith op, int rd, int rn, int rm, enum a64_shift shift,
 		       int amount);
+/* 64 bits, rm extended first: 0 to 3 UXTB to UXTX, 4 to 7 signed; then shifted by 0 to 4. */
+uint32_t a64_arith_extended(enum a64_arith op, int rd, int rn, int rm, int extension, int amount);
 /* rm is taken as 64 bits; rd and rn may be SP. */
 uint32_t a64_arith_sp(enum a64_arith op, int rd, int rn, int rm);
 /* inverted: rm's bits are inverted first (BIC, ORN, EON, BICS). */
@@ -130,10 +132,12 @@ bool a64_fits_offset(unsigned int size, int64_t offset);
 uint32_t a64_memory(enum a64_access access, unsigned int size, int rt, int rn, int64_t offset);
 uint32_t a64_memory_pre(enum a64_access access, unsigned int size, int rt, int rn, int offset);
 uint32_t a64_memory_post(enum a64_access access, unsigned int size, int rt, int rn, int offset);
-/* The index is shifted by the size's logarithm when @scaled; @narrow: it is a W register,
- * zero-extended. */
+/* The index is shifted by the size's logarithm when @scaled. */
 uint32_t a64_memory_reg(enum a64_access access, unsigned int size, int rt, int rn, int rm,
-			bool scaled, bool narrow);
+			bool scaled);
+/* ... of 32 bits, extended: 2 UXTW, 6 SXTW. */
+uint32_t a64_memory_extended(enum a64_access access, unsigned int size, int rt, int rn, int rm,
+			     bool scaled, int extension);
 uint32_t a64_literal(bool wide, int rt, int64_t distance);
 bool a64_fits_pair(bool wide, int64_t offset);
 uint32_t a64_pair(bool load, bool wide, int rt, int rt2, int rn, int offset);

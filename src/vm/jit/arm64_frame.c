@@ -105,7 +105,7 @@ static void check_stack(struct a64 *e, uint32_t overflow)
 		a64_out(e, a64_memory(A64_LOAD, 8, A64_T0, A64_T0, offset));
 	} else {
 		a64_move_imm(e, A64_T1, offset);
-		a64_out(e, a64_memory_reg(A64_LOAD, 8, A64_T0, A64_T0, A64_T1, false, false));
+		a64_out(e, a64_memory_reg(A64_LOAD, 8, A64_T0, A64_T0, A64_T1, false));
 	}
 	rm = A64_SP;
 	if (e->total > UNPROBED) {

@@ -82,13 +82,15 @@ static void access_memory(struct a64 *e, enum a64_access access, unsigned int si
 {
 	if (operand->rm >= 0)
 		a64_out(e, a64_memory_reg(access, size, rt, operand->rn, operand->rm,
-					  operand->scaled, false));
+					  operand->scaled));
 	else
 		a64_out(e, a64_memory(access, size, rt, operand->rn, operand->off));
 }
 
-static enum a64_access load_of(const struct jit_insn *in)
+enum a64_access a64_access_of(const struct jit_insn *in)
 {
+	if (in->op == JIT_STORE)
+		return A64_STORE;
 	return in->flags & JIT_FLAG_SIGNED && in->size < 8 ? A64_LOAD_SIGNED : A64_LOAD;
 }
 
@@ -96,14 +98,14 @@ void a64_operand_load(struct a64 *e, const struct jit_insn *in, int rt)
 {
 	struct operand operand = operand_of(e, in, A64_T0);
 
-	access_memory(e, load_of(in), in->size, rt, &operand);
+	access_memory(e, a64_access_of(in), in->size, rt, &operand);
 }
 
 void a64_load(struct a64 *e, const struct jit_insn *in)
 {
 	struct operand operand = operand_of(e, in, A64_T0);
 
-	access_memory(e, load_of(in), in->size, a64_def(e, in->dst), &operand);
+	access_memory(e, a64_access_of(in), in->size, a64_def(e, in->dst), &operand);
 }
 
 /* As many bits as are stored. */

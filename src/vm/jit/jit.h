@@ -111,6 +111,8 @@ enum jit_condition {
 #define JIT_FLAG_WRITE  4
 /* The result's upper half is not needed or known to be zero: a width-4 move may be a 64-bit one. */
 #define JIT_FLAG_ANY_UPPER 8
+/* JIT_CALL_C in checked mode: the contract demands nothing, the function is called as it is. */
+#define JIT_FLAG_DIRECT 16
 
 struct jit_insn {
 	uint8_t op;    /* enum jit_op */

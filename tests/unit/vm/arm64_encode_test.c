@@ -117,11 +117,11 @@ static void test_known_words(void **state)
 	{ "ldr x1, [x2, #32760]", 0xf97ffc41, a64_memory(A64_LOAD, 8, 1, 2, 32760) },
 	{ "str x30, [sp, #-16]!", 0xf81f0ffe, a64_memory_pre(A64_STORE, 8, 30, A64_SP, -16) },
 	{ "ldr x30, [sp], #16", 0xf84107fe, a64_memory_post(A64_LOAD, 8, 30, A64_SP, 16) },
-	{ "ldr x1, [x2, x3]", 0xf8636841, a64_memory_reg(A64_LOAD, 8, 1, 2, 3, false, false) },
-	{ "ldr x1, [x2, x3, lsl #3]", 0xf8637841, a64_memory_reg(A64_LOAD, 8, 1, 2, 3, true, false) },
-	{ "str w1, [x2, w3, uxtw #2]", 0xb8235841, a64_memory_reg(A64_STORE, 4, 1, 2, 3, true, true) },
-	{ "ldrb w1, [x2, w3, uxtw]", 0x38634841, a64_memory_reg(A64_LOAD, 1, 1, 2, 3, false, true) },
-	{ "ldrsh x1, [x2, x3, lsl #1]", 0x78a37841, a64_memory_reg(A64_LOAD_SIGNED, 2, 1, 2, 3, true, false) },
+	{ "ldr x1, [x2, x3]", 0xf8636841, a64_memory_reg(A64_LOAD, 8, 1, 2, 3, false) },
+	{ "ldr x1, [x2, x3, lsl #3]", 0xf8637841, a64_memory_reg(A64_LOAD, 8, 1, 2, 3, true) },
+	{ "str w1, [x2, w3, uxtw #2]", 0xb8235841, a64_memory_extended(A64_STORE, 4, 1, 2, 3, true, 2) },
+	{ "ldrb w1, [x2, w3, uxtw]", 0x38634841, a64_memory_extended(A64_LOAD, 1, 1, 2, 3, false, 2) },
+	{ "ldrsh x1, [x2, x3, lsl #1]", 0x78a37841, a64_memory_reg(A64_LOAD_SIGNED, 2, 1, 2, 3, true) },
 	{ "ldr x1, #-1048576", 0x58800001, a64_literal(true, 1, -1048576) },
 	{ "ldr w1, #8", 0x18000041, a64_literal(false, 1, 8) },
 	{ "ldp x1, x2, [x3, #504]", 0xa95f8861, a64_pair(true, true, 1, 2, 3, 504) },
@@ -254,10 +254,9 @@ static void test_addresses(void **state)
 	CHECK(a64_memory(A64_LOAD_SIGNED, 2, 1, 2, -3), registers[2] - 3);
 	CHECK(a64_memory_pre(A64_STORE, 8, 1, A64_SP, -16), registers[31] - 16);
 	CHECK(a64_memory_post(A64_LOAD, 8, 1, 4, 16), registers[4]);
-	CHECK(a64_memory_reg(A64_LOAD, 8, 1, 2, 3, true, false),
-	      registers[2] + (registers[3] << 3));
-	CHECK(a64_memory_reg(A64_STORE, 4, 1, 2, 3, false, false), registers[2] + registers[3]);
-	CHECK(a64_memory_reg(A64_LOAD, 2, 1, 2, 3, true, true), registers[2] + (2 << 1));
+	CHECK(a64_memory_reg(A64_LOAD, 8, 1, 2, 3, true), registers[2] + (registers[3] << 3));
+	CHECK(a64_memory_reg(A64_STORE, 4, 1, 2, 3, false), registers[2] + registers[3]);
+	CHECK(a64_memory_extended(A64_LOAD, 2, 1, 2, 3, true, 2), registers[2] + (2 << 1));
 	CHECK(a64_pair(true, true, 1, 2, 4, -512), registers[4] - 512);
 	CHECK(a64_pair(false, false, 1, 2, 4, 252), registers[4] + 252);
 	CHECK(a64_pair_pre(false, true, 1, 2, 4, -16), registers[4] - 16);
