@@ -202,13 +202,13 @@ void x86_array(struct x86 *x, const struct jit_insn *insn, uint32_t null)
 	const struct vm_array *array = &x->function->image->arrays[insn->target];
 	struct x86_slow *slow = NULL;
 
-	if (insn->base == JIT_NONE && insn->b == JIT_NONE) {
+	if (insn->base == JIT_NONE && insn->a == JIT_NONE) {
 		x86_constant(x, X86_RAX, (uintptr_t)array->data + insn->imm * array->stride);
 	} else {
 		if (insn->base != JIT_NONE)
 			x86_load(&x->e, 4, false, X86_RAX, x86_operand(x, insn, X86_R10));
 		else
-			x86_mov_rr(&x->e, false, X86_RAX, x86_use(x, insn->b, X86_R10));
+			x86_mov_rr(&x->e, false, X86_RAX, x86_use(x, insn->a, X86_R10));
 		x86_alu_ri(&x->e, X86_CMP, false, X86_RAX, (int32_t)array->entries + PLANT(17));
 		if (null != JIT_NOWHERE && !(x->function->blocks[null].live_in & 1)) {
 			x86_jump_to_block(x, X86_AE, null);
