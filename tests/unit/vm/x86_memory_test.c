@@ -448,6 +448,20 @@ static void elements(void **state)
 			compile(&m, insn);
 			check_elements(&m, &arrays[target]);
 			insn.base = JIT_NONE;
+			for (insn.a = 0; insn.a < 10; insn.a++) {
+				struct state *st = state_of(&m);
+
+				compile(&m, insn);
+				fill(st);
+				st->r[insn.a] = 5 | 1ull << 40;
+				run(&m);
+				assert_int_equal(st->r[0],
+						 (uintptr_t)arrays[target].data + 5 * strides[i]);
+				st->r[insn.a] = arrays[target].entries;
+				run(&m);
+				assert_int_equal(st->r[0], 0);
+			}
+			insn.a = JIT_NONE;
 			insn.imm = 6;
 			compile(&m, insn);
 			run(&m);
