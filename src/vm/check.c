@@ -30,6 +30,7 @@ void check_release(struct vm *vm)
 		return;
 	region_set_release(&checked->regions);
 	free(checked->own_slots);
+	free(checked->contracts);
 	free(checked->filled);
 	free(checked->checks);
 	free(checked->accesses);
@@ -70,7 +71,7 @@ static bool live_stack(const struct vm *vm, struct vm_region *ret)
 	return ret->size != 0;
 }
 
-static bool find(const struct vm *vm, uint64_t address, bool write, struct vm_region *ret)
+bool check_find(const struct vm *vm, uint64_t address, bool write, struct vm_region *ret)
 {
 	const struct vm_region *next;
 
@@ -87,7 +88,7 @@ uint64_t check_rest(const struct vm *vm, uint64_t address, bool write)
 {
 	struct vm_region region;
 
-	if (!find(vm, address, write, &region))
+	if (!check_find(vm, address, write, &region))
 		return 0;
 	return region.start + region.size - address;
 }
@@ -119,7 +120,7 @@ bool check_fill(struct vm *vm, uint32_t number, uint64_t address, uint32_t bytes
 	struct vm_check_slot *slot = &checked->slots[number];
 	struct vm_region region;
 
-	if (!find(vm, address, write, &region) || region.size < bytes ||
+	if (!check_find(vm, address, write, &region) || region.size < bytes ||
 	    address - region.start > region.size - bytes)
 		return false;
 	if (slot->start == CHECK_SLOT_EMPTY.start)
@@ -133,6 +134,7 @@ static void empty_slots(struct vm_checked *checked, uint64_t start, uint64_t siz
 {
 	uint32_t kept = 0;
 
+	checked->generation++;
 	for (uint32_t i = 0; i < checked->nfilled; i++) {
 		struct vm_check_slot *slot = &checked->slots[checked->filled[i]];
 

@@ -66,6 +66,17 @@ struct vm_pin {
 	uint64_t start, size;
 };
 
+/* What the demands of a contract were last met by: as good as a look-up while the generation is
+ * the same. */
+struct vm_contract_plan {
+	bool known, calls_back;
+	uint8_t count; /* of the arguments that something is demanded of */
+	uint8_t args[VM_MAX_ARGUMENTS];
+	struct vm_seen {
+		uint64_t start, size, generation; /* of the region; size 0: nothing */
+	} seen[VM_MAX_ARGUMENTS];
+};
+
 struct vm_checked {
 	struct region_set regions;
 	struct vm_check_slot *slots; /* of the engine: one an op, or one a check */
@@ -77,7 +88,8 @@ struct vm_checked {
 	struct vm_check_access *accesses;
 	uint32_t naccesses, accesses_capacity;
 	const struct vm_pin *pins;
-	const struct vm_native *native; /* C function in progress */
+	struct vm_contract_plan *contracts; /* by native; made when the first is called */
+	uint64_t generation;                /* counts removals of regions */
 };
 
 /* ---- check.c ---- */
@@ -100,10 +112,18 @@ int check_describe(struct vm *vm, const struct vm_check_access *accesses, uint32
 /* A fault found by the vm itself. */
 void check_raise(struct vm *vm, uint32_t insn, uint64_t address, uint32_t bytes, bool write)
 	__attribute__((noreturn));
-/* Bytes from @address to the end of what it lies in, 0: in nothing; the live stack included. */
+/* What an address lies in, the live stack included. */
+bool check_find(const struct vm *vm, uint64_t address, bool write, struct vm_region *ret);
+/* Bytes from @address to the end of that, 0: in nothing. */
 uint64_t check_rest(const struct vm *vm, uint64_t address, bool write);
 
 /* ---- contract.c ---- */
+/* After vm->nnatives is known: 0 or -ENOMEM. */
+int contract_prepare(struct vm *vm);
+/* Does it say anything at all? */
+bool contract_demands(const struct vm_contract *contract);
+/* Are the arguments that it speaks of there, and no doubles? */
+bool contract_fits(const struct vm_native *native);
 /* Calls native @index with the five values of @args if they keep its contract, or raises. */
 uint64_t contract_call(struct vm *vm, uint32_t index, const uint64_t *args);
 /* Is the region part of what a C function works on? */

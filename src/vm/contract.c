@@ -2,7 +2,9 @@
 /* Calls of C in checked mode: every argument is held against the function's contract first. */
 #include "vm/checked.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What is wrong with an argument, into the fault that ends the call. */
@@ -26,8 +28,7 @@ static void raise_breach(struct vm *vm, const struct vm_native *native, const st
 		.read = !breach->write,
 	};
 
-	snprintf(fault.text, sizeof(fault.text), "%.40s(): %s", native ? native->name : "?",
-		 breach->what);
+	snprintf(fault.text, sizeof(fault.text), "%s", breach->what);
 	fault_raise_as(vm, &fault);
 }
 
@@ -115,16 +116,48 @@ static bool keeps(struct vm *vm, const struct vm_contract *contract, int i, cons
 	return false;
 }
 
-static void check_arguments(struct vm *vm, const struct vm_native *native, const uint64_t *args)
+/* The region that the argument was last found in, if it lies in there again. */
+static bool as_before(const struct vm *vm, const struct vm_seen *seen, uint64_t address,
+		      uint64_t size)
+{
+	return seen->generation == vm->checked->generation && size <= seen->size &&
+	       address - seen->start <= seen->size - size;
+}
+
+/* Memory of that argument: most calls pass what the last one passed. */
+static bool keeps_again(struct vm *vm, const struct vm_contract *contract,
+			struct vm_contract_plan *plan, int i, const uint64_t *args)
+{
+	struct vm_seen *seen = &plan->seen[i];
+	uint8_t demand = contract->args[i].demand;
+	struct vm_region region;
+	uint64_t size;
+
+	if (demand < VM_READ || demand > VM_CHANGE)
+		return false;
+	size = demanded(contract, i, args);
+	if (seen->size && as_before(vm, seen, args[i], size))
+		return true;
+	if (!check_find(vm, args[i], demand != VM_READ, &region))
+		return false;
+	*seen = (struct vm_seen){ region.start, region.size, vm->checked->generation };
+	return as_before(vm, seen, args[i], size);
+}
+
+static void check_arguments(struct vm *vm, const struct vm_native *native,
+			    struct vm_contract_plan *plan, const uint64_t *args)
 {
 	const struct vm_contract *contract = native->contract;
 	struct breach breach;
 	uint64_t address = 0;
 
-	for (int i = 0; i < VM_MAX_ARGUMENTS; i++) {
+	for (int k = 0; k < plan->count; k++) {
+		int i = plan->args[k];
+
 		if (contract->args[i].optional && !args[i])
 			continue;
-		if (!keeps(vm, contract, i, args, &breach))
+		if (!keeps_again(vm, contract, plan, i, args) &&
+		    !keeps(vm, contract, i, args, &breach))
 			raise_breach(vm, native, &breach);
 	}
 	if (!contract->check || !contract->check(vm, args, &address))
@@ -135,12 +168,50 @@ static void check_arguments(struct vm *vm, const struct vm_native *native, const
 	raise_breach(vm, native, &breach);
 }
 
-static bool calls_back(const struct vm_contract *contract)
+int contract_prepare(struct vm *vm)
+{
+	struct vm_checked *checked = vm->checked;
+
+	if (checked)
+		checked->contracts = calloc(vm->nnatives, sizeof(*checked->contracts));
+	return checked && !checked->contracts ? -ENOMEM : 0;
+}
+
+static struct vm_contract_plan *plan_of(struct vm *vm, uint32_t index)
+{
+	const struct vm_contract *contract = vm->natives[index].native->contract;
+	struct vm_contract_plan *plan = &vm->checked->contracts[index];
+
+	if (plan->known)
+		return plan;
+	for (int i = 0; i < VM_MAX_ARGUMENTS; i++) {
+		if (contract->args[i].demand == VM_ANY)
+			continue;
+		plan->args[plan->count++] = i;
+		plan->calls_back |= contract->args[i].demand == VM_CALLBACK;
+	}
+	plan->known = true;
+	return plan;
+}
+
+bool contract_demands(const struct vm_contract *contract)
 {
 	for (int i = 0; i < VM_MAX_ARGUMENTS; i++)
-		if (contract->args[i].demand == VM_CALLBACK)
+		if (contract->args[i].demand != VM_ANY)
 			return true;
-	return false;
+	return contract->check != NULL;
+}
+
+bool contract_fits(const struct vm_native *native)
+{
+	for (int i = 0; native->contract && i < VM_MAX_ARGUMENTS; i++) {
+		if (native->contract->args[i].demand == VM_ANY || native->with_context)
+			continue;
+		if (i >= native->nargs || native->args[i] == VM_FLOAT ||
+		    native->args[i] == VM_DOUBLE)
+			return false;
+	}
+	return true;
 }
 
 /* Memory arguments of a function that calls back are pinned: the callback must not free them. */
@@ -167,9 +238,8 @@ uint64_t contract_call(struct vm *vm, uint32_t index, const uint64_t *args)
 {
 	const struct vm_native_plan *plan = &vm->natives[index];
 	const struct vm_native *native = plan->native;
-	struct vm_checked *checked = vm->checked;
-	const struct vm_native *outer = checked->native;
-	uint64_t taken[VM_MAX_ARGUMENTS], result;
+	struct vm_contract_plan *contract;
+	uint64_t taken[VM_MAX_ARGUMENTS];
 
 	if (!native->contract || !plan->function) {
 		struct vm_fault fault = { .kind = VM_FAULT_EXECUTE,
@@ -180,12 +250,9 @@ uint64_t contract_call(struct vm *vm, uint32_t index, const uint64_t *args)
 	}
 	/* What the function will see: a narrow size is checked as it is used. */
 	native_take(native, args, taken);
-	checked->native = native;
-	check_arguments(vm, native, taken);
-	result = calls_back(native->contract) ? call_pinned(vm, plan, taken)
-					      : native_call(vm, plan, taken);
-	checked->native = outer;
-	return result;
+	contract = plan_of(vm, index);
+	check_arguments(vm, native, contract, taken);
+	return contract->calls_back ? call_pinned(vm, plan, taken) : native_call(vm, plan, taken);
 }
 
 void vm_raise_argument(struct vm *vm, uint64_t address, size_t size, bool write)
@@ -193,7 +260,7 @@ void vm_raise_argument(struct vm *vm, uint64_t address, size_t size, bool write)
 	struct breach breach = { .address = address, .size = size, .write = write };
 
 	say_access(&breach, 0);
-	raise_breach(vm, vm->checked ? vm->checked->native : NULL, &breach);
+	raise_breach(vm, NULL, &breach);
 }
 
 void vm_raise_string(struct vm *vm, uint64_t address)
@@ -202,5 +269,5 @@ void vm_raise_string(struct vm *vm, uint64_t address)
 
 	snprintf(breach.what, sizeof(breach.what), "read of a string at 0x%llx",
 		 (unsigned long long)address);
-	raise_breach(vm, vm->checked ? vm->checked->native : NULL, &breach);
+	raise_breach(vm, NULL, &breach);
 }

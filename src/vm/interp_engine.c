@@ -82,7 +82,8 @@ static void trace(struct vm *vm, const struct vm_signal *signal, struct vm_fault
 	uint32_t function, insn;
 
 	(void)signal;
-	if (fault->kind == VM_FAULT_ABORT && op && vm_op_calls_c(op)) {
+	if ((fault->kind == VM_FAULT_ABORT || fault->kind == VM_FAULT_ARGUMENT) && op &&
+	    vm_op_calls_c(op)) {
 		const struct vm_native *native = native_of(vm, op);
 
 		fault->native = native ? native->name : NULL;

@@ -5,7 +5,7 @@
  * the vm was created.
  */
 #include "vm/signals.h"
-#include "vm/vm_internal.h"
+#include "vm/checked.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +78,8 @@ static bool is_whole(enum vm_class class)
 	return class == VM_U64 || class == VM_S64 || class == VM_POINTER;
 }
 
-static int native_plan(struct vm_native_plan *plan, const struct vm_native *native, struct err *err)
+static int native_plan(const struct vm *vm, struct vm_native_plan *plan,
+		       const struct vm_native *native, struct err *err)
 {
 	bool simple = is_whole(native->result);
 	ffi_type *result;
@@ -86,6 +87,11 @@ static int native_plan(struct vm_native_plan *plan, const struct vm_native *nati
 	plan->native = native;
 	plan->function = native->function;
 	plan->by_ffi = is_floating(native->result);
+	if (vm->checked && !contract_fits(native))
+		return err_set(err, -EINVAL,
+			       "native function %s: its contract demands something of an argument "
+			       "that is no pointer or not there",
+			       native->name);
 	if (native->with_context) {
 		plan->id = VM_OP_CALL_CONTEXT;
 		plan->by_ffi = false;
@@ -147,10 +153,10 @@ int native_prepare(struct vm *vm, const struct vm_image *image, struct err *err)
 	if (!image->nnatives)
 		return 0;
 	vm->natives = calloc(image->nnatives, sizeof(*vm->natives));
-	if (!vm->natives || replace_natives(vm))
+	if (!vm->natives || replace_natives(vm) || contract_prepare(vm))
 		return err_nomem(err);
 	for (size_t i = 0; i < image->nnatives; i++) {
-		rc = native_plan(&vm->natives[i], &image->natives[i], err);
+		rc = native_plan(vm, &vm->natives[i], &image->natives[i], err);
 		if (rc)
 			return rc;
 	}

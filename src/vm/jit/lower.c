@@ -3,6 +3,7 @@
  * From the validated instructions of one function to blocks. Every operation of insn.def has its
  * case here: the switch has no default, so that a new row does not compile without one.
  */
+#include "vm/checked.h"
 #include "vm/jit/passes.h"
 
 #include <errno.h>
@@ -245,6 +246,8 @@ static void call_native(struct lowering *l)
 	insn = emit(l, JIT_CALL_C);
 	insn->target = l->insn->imm;
 	insn->size = native->with_context ? VM_MAX_ARGUMENTS : native->nargs;
+	if (l->function->checked && !contract_demands(native->contract))
+		insn->flags = JIT_FLAG_DIRECT;
 }
 
 static void call_local(struct lowering *l)

@@ -95,7 +95,7 @@ void x86_call_c(struct x86 *x, const struct jit_insn *insn)
 {
 	const struct vm_native *native = &x->function->image->natives[insn->target];
 
-	if (x->function->checked) {
+	if (x->function->checked && !(insn->flags & JIT_FLAG_DIRECT)) {
 		call_checked(x, insn,
 			     native->with_context || native->nargs > VM_MAX_ARGUMENTS
 				     ? VM_MAX_ARGUMENTS
