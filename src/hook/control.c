@@ -30,6 +30,7 @@ NATIVE(fn_stop)
 {
 	struct hook_half *half = context;
 
+	half->attention = true;
 	RETURN_ERROR(OPS(half)->stop(RUN(half), (int)a1));
 }
 

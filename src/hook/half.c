@@ -50,6 +50,7 @@ const void *hook_snapshot(struct hook_half *half, size_t size, void **write)
 	if (size > snapshots->size - at)
 		return NULL;
 	snapshots->used += size;
+	half->attention = true;
 	*write = snapshots->writable + at;
 	return snapshots->readable + at;
 }
@@ -186,6 +187,7 @@ void hook_half_close(struct hook_half *half)
 	free(half->natives);
 	free(half->functions);
 	free(half->code);
+	free(half->origins);
 	free(half);
 }
 
@@ -302,6 +304,16 @@ void hook_interrupt(struct hook_half *half, bool sticky)
 		vm_interrupt(half->vm, sticky);
 }
 
+int hook_take_fault(struct hook_half *half, const struct hook_program *program,
+		    const struct vm_fault *fault, struct err *err)
+{
+	half->dead = fault->foreign && fault->kind != VM_FAULT_ABORT;
+	if (!half->dead)
+		hook_flush_text(half);
+	hook_describe_fault(half, program, fault, err);
+	return -EFAULT;
+}
+
 int hook_call(struct hook_half *half, size_t index, const void *argument, uint64_t size,
 	      int64_t *ret, struct err *err)
 {
@@ -322,13 +334,8 @@ int hook_call(struct hook_half *half, size_t index, const void *argument, uint64
 	code = vm_call(half->vm, half->program_function[index], args, 2, &result, &fault);
 	half->running = false;
 	hook_regions_end(half, argument);
-	if (code == -EFAULT) {
-		half->dead = fault.foreign && fault.kind != VM_FAULT_ABORT;
-		if (!half->dead)
-			hook_flush_text(half);
-		hook_describe_fault(half, program, &fault, err);
-		return code;
-	}
+	if (code == -EFAULT)
+		return hook_take_fault(half, program, &fault, err);
 	if (code)
 		return err_set(err, code, "%s: %s", program->section, strerror(-code));
 	hook_flush_text(half);
@@ -344,7 +351,7 @@ int hook_call(struct hook_half *half, size_t index, const void *argument, uint64
  * An error that the script itself noticed. Before the run it stops everything, at the end it is a
  * report that is missing; in between it is told, once for each program, and the run goes on.
  */
-static int returned_error(struct hook_half *half, size_t index, int64_t result, struct err *err)
+int hook_returned_error(struct hook_half *half, size_t index, int64_t result, struct err *err)
 {
 	const struct hook_program *program = &half->programs[index];
 	bool final = program->kind == HOOK_OPEN || program->kind == HOOK_INIT ||
@@ -383,7 +390,7 @@ int hook_run(struct hook_half *half, enum hook_kind kind,
 		if (code)
 			return code;
 		if (result < 0) {
-			code = returned_error(half, i, result, err);
+			code = hook_returned_error(half, i, result, err);
 			if (code)
 				return code;
 			continue;

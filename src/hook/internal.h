@@ -49,7 +49,10 @@ struct hook_half {
 	struct vm_native *natives;
 	size_t nnatives, natives_capacity;
 	struct vm_function *functions;
-	struct bpf_insn *code;
+	struct bpf_insn *code; /* linked */
+	uint32_t ncode;
+	uint32_t *origins; /* of code: slot in user_half.code; NULL: it is the same */
+	uint64_t upper;    /* of the last 128-bit result: see hook/soft.h */
 	struct vm *vm;
 	struct hook_heap *heap;
 	struct hook_snapshots snapshots;
@@ -63,6 +66,8 @@ struct hook_half {
 	bool running, dead;
 	bool told_record; /* "not in duet run" was said */
 	enum hook_kind current;
+	/* Within a batch: something is to be done before the next event (hook_batch_after()). */
+	uint32_t attention;
 };
 
 /* ---- the table of functions: one array a theme ------------------------------- */
@@ -92,6 +97,11 @@ const struct hook_function *hook_ubpf_helper(int32_t number);
 const char *hook_helper_name(int32_t number);
 
 /* ---- parts ---------------------------------------------------------------------- */
+/* half.c: what a fault of a program means for the half; -EFAULT with the words in @err. */
+int hook_take_fault(struct hook_half *half, const struct hook_program *program,
+		    const struct vm_fault *fault, struct err *err);
+/* A program returned a negative number: 0, or the error that ends the run. */
+int hook_returned_error(struct hook_half *half, size_t index, int64_t result, struct err *err);
 int hook_parse_section(const char *section, struct hook_program *program, struct err *err);
 int hook_check_prototype(const struct types *types, uint32_t function,
 			 const struct hook_program *program, struct err *err);

@@ -188,6 +188,20 @@ int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn los
 int kern_ring_fd(const struct kern_ring *ring); /* readable (level) when there is something */
 /* Hands out what is there now, at most @limit records (0: all). Count, or what record returned. */
 int kern_ring_consume(struct kern_ring *ring, size_t limit);
+/*
+ * Likewise, for ring buffers alone, but records go straight to @direct->call(), which may be left
+ * by siglongjmp(): its record then counts as handed out. @after is called when @call gave other than
+ * 0 or *@attention is set; it ends the consume as the ring's own function does.
+ */
+struct kern_direct {
+	uint64_t (*call)(uint64_t record, uint64_t size, uint64_t, uint64_t, uint64_t);
+	const uint32_t *attention;
+	int (*after)(void *context, uint64_t result);
+	void *context;
+};
+bool kern_ring_is_direct(const struct kern_ring *ring); /* a ring buffer */
+int kern_ring_consume_direct(struct kern_ring *ring, size_t limit,
+			     const struct kern_direct *direct);
 void kern_ring_close(struct kern_ring *ring);
 DEFINE_CLEANUP(struct kern_ring *, kern_ring_close);
 

@@ -22,7 +22,8 @@ struct kern_ring {
 	size_t page;
 	/* ring buffer */
 	int map_fd;
-	unsigned long *consumer; /* our position, a page of its own */
+	unsigned long *consumer; /* our position as producers see it, a page of its own */
+	unsigned long at;        /* our position: what lies before is handed out */
 	const unsigned long *producer;
 	const uint8_t *data; /* mapped twice in a row: no record is ever in two pieces */
 	size_t mask;
@@ -60,6 +61,7 @@ static int open_ringbuf(struct kern_ring *ring, const struct kern_map *map)
 	if (address == MAP_FAILED)
 		return -errno;
 	ring->consumer = address;
+	ring->at = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
 	address = mmap(NULL, ring->page + 2 * size, PROT_READ, MAP_SHARED, map->fd, ring->page);
 	if (address == MAP_FAILED)
 		return -errno;
@@ -68,52 +70,88 @@ static int open_ringbuf(struct kern_ring *ring, const struct kern_map *map)
 	return 0;
 }
 
+/* Where a consume stands. */
+struct position {
+	unsigned long at, published, end;
+};
+
+/*
+ * Nothing more is complete: publishes our position. A producer wakes us only when it finds our
+ * published position at its record, so before we return we publish and look once more. true: there
+ * is more.
+ */
+static bool look_again(struct kern_ring *ring, struct position *position)
+{
+	unsigned long seen = position->end;
+
+	if (position->published == position->at && position->at < position->end)
+		return false; /* its producer will wake us */
+	__atomic_store_n(ring->consumer, position->at, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	position->end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	if (position->published == position->at && position->end == seen)
+		return false;
+	position->published = position->at;
+	return true;
+}
+
+static inline __attribute__((always_inline)) int hand_out(struct kern_ring *ring,
+							  const uint8_t *record, uint32_t size,
+							  const struct kern_direct *direct)
+{
+	uint64_t result;
+
+	if (!direct)
+		return ring->record(ring->context, record, size);
+	result = direct->call((uintptr_t)record, size, 0, 0, 0);
+	if (!(uint32_t)result && !*direct->attention)
+		return 0;
+	return direct->after(direct->context, result);
+}
+
 /*
  * Hands out what is complete. Our position is published every eighth of the ring, not for each
- * record: the producers' cache line then stays with them. A producer wakes us only when it finds
- * our published position at its record, so before we return we publish and look once more.
+ * record: the producers' cache line then stays with them. Two instances: @direct is NULL in one.
  */
-static int consume_ringbuf(struct kern_ring *ring, size_t limit)
+static inline __attribute__((always_inline)) int
+consume_ringbuf(struct kern_ring *ring, size_t limit, const struct kern_direct *direct)
 {
-	unsigned long at = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED), published = at;
+	/* A call that was left by siglongjmp() has not published where it was. */
+	unsigned long at = ring->at;
+	unsigned long published = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
 	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
-	size_t step = (ring->mask + 1) / 8;
-	int count = 0, code = 0;
+	size_t step = (ring->mask + 1) / 8, all = limit ? limit : INT32_MAX, left = all;
+	int code = 0;
 
-	for (;;) {
+	while (left && code >= 0) {
 		const uint32_t *header = (const void *)(ring->data + (at & ring->mask));
-		uint32_t size = 0;
+		uint32_t size =
+			at < end ? __atomic_load_n(header, __ATOMIC_ACQUIRE) : BPF_RINGBUF_BUSY_BIT;
 
-		if (at < end)
-			size = __atomic_load_n(header, __ATOMIC_ACQUIRE);
-		if (at >= end || (size & BPF_RINGBUF_BUSY_BIT)) {
-			unsigned long seen = end;
+		if (size & BPF_RINGBUF_BUSY_BIT) {
+			struct position position = { at, published, end };
 
-			if (published == at && at < end)
-				break; /* its producer will wake us */
-			__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
-			__atomic_thread_fence(__ATOMIC_SEQ_CST);
-			end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
-			if (published == at && end == seen)
+			if (!look_again(ring, &position))
 				break;
-			published = at;
+			published = position.published;
+			end = position.end;
 			continue;
 		}
-		at += ((size & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
+		at += ((size & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ + 7) & ~7ul;
+		__builtin_prefetch(ring->data + ((at + 1024) & ring->mask));
+		ring->at = at;
 		if (!(size & BPF_RINGBUF_DISCARD_BIT)) {
-			code = ring->record(ring->context,
-					    (const uint8_t *)header + BPF_RINGBUF_HDR_SZ, size);
-			count++;
+			code = hand_out(ring, (const uint8_t *)header + BPF_RINGBUF_HDR_SZ, size,
+					direct);
+			left--;
 		}
-		if (at - published >= step || code < 0) {
+		if (at - published >= step) {
 			__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
 			published = at;
 		}
-		if (code < 0 || (limit && (size_t)count >= limit) || count == INT32_MAX)
-			break;
 	}
 	__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
-	return code < 0 ? code : count;
+	return code < 0 ? code : (int)(all - left);
 }
 
 static enum bpf_perf_event_ret perf_record(void *context, int cpu, struct perf_event_header *event)
@@ -211,6 +249,18 @@ int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn los
 
 int kern_ring_consume(struct kern_ring *ring, size_t limit)
 {
+	if (!ring->buffer) /* libbpf has no part in it */
+		return consume_ringbuf(ring, limit, NULL);
 	LISTEN(NULL);
-	return ring->buffer ? consume_perf(ring, limit) : consume_ringbuf(ring, limit);
+	return consume_perf(ring, limit);
+}
+
+bool kern_ring_is_direct(const struct kern_ring *ring)
+{
+	return !ring->buffer;
+}
+
+int kern_ring_consume_direct(struct kern_ring *ring, size_t limit, const struct kern_direct *direct)
+{
+	return consume_ringbuf(ring, limit, direct);
 }

@@ -33,7 +33,9 @@ struct session_ring {
 	struct session *session;
 	const char *map;
 	struct kern_ring *ring;
-	uint64_t handled, lost;
+	uint64_t lost;
+	struct hook_batch *batch; /* while it is consumed with the vm entered */
+	size_t limit;             /* of that consume */
 	struct session_ring *next;
 };
 
@@ -77,6 +79,7 @@ struct session {
 	volatile bool signalled; /* SIGINT or SIGTERM came in this phase */
 	int stop_status;
 	bool stop_asked;
+	bool draining; /* the last records are served */
 	bool exec_failed; /* CMD could not be executed */
 	struct duet_exit exit;
 	struct err failure; /* first failure of a hook or of ours while running */

@@ -6,15 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/nearest.h"
 
+#define PORTION    4096 /* records */
+#define PORTION_NS 1000000
+
 static bool ring_matches(const struct hook_program *program, const void *map)
 {
 	/* The ring has its name from the first of its programs. */
 	return program->parameter == map || !strcmp(program->parameter, map);
+}
+
+/* What a record means for the run, after its programs: 0, or the consume ends. */
+static int go_on(struct session *session, int code, const struct err *err)
+{
+	if (code) {
+		session_fail(session, err);
+		return -ECANCELED;
+	}
+	/* What is there at the end is served whatever asked for it. */
+	return session->stop_asked && !session->draining ? -ECANCELED : 0;
 }
 
 static int take_record(void *context, const void *record, size_t size)
@@ -27,15 +42,61 @@ static int take_record(void *context, const void *record, size_t size)
 	/* To clear all of it takes as long as a small hook. */
 	err.code = 0;
 	err.text[0] = 0;
-	ring->handled++;
 	if (hook_half_dead(session->half))
 		return -ECANCELED;
-	code = hook_run(session->half, HOOK_EVENT, ring_matches, ring->map, record, size, &err);
-	if (code) {
-		session_fail(session, &err);
-		return -ECANCELED;
-	}
-	return session->stop_asked && session->phase == PHASE_RUN ? -ECANCELED : 0;
+	if (ring->batch)
+		code = hook_batch_run(ring->batch, record, size);
+	else
+		code = hook_run(session->half, HOOK_EVENT, ring_matches, ring->map, record, size,
+				&err);
+	return go_on(session, code, ring->batch ? ring->batch->err : &err);
+}
+
+static int after_record(void *context, uint64_t result)
+{
+	struct session_ring *ring = context;
+
+	return go_on(ring->session, hook_batch_after(ring->batch, result), ring->batch->err);
+}
+
+static int drive(void *context, struct hook_batch *batch)
+{
+	struct session_ring *ring = context;
+	const struct kern_direct direct = { .call = batch->direct,
+					    .attention = batch->attention,
+					    .after = after_record,
+					    .context = ring };
+
+	if (direct.call)
+		return kern_ring_consume_direct(ring->ring, ring->limit, &direct);
+	return kern_ring_consume(ring->ring, ring->limit);
+}
+
+/* At most @limit records (0: all there are) in one entry of the vm. Like kern_ring_consume(). */
+static int consume(struct session_ring *ring, size_t limit)
+{
+	struct hook_batch batch = { .kind = HOOK_EVENT,
+				    .match = ring_matches,
+				    .match_context = ring->map,
+				    .drive = drive,
+				    .context = ring };
+	struct session *session = ring->session;
+	struct err err = { 0 };
+	int code, count = 0;
+
+	/* A fault leaves by siglongjmp(), and libbpf's own loop over perf buffers would lose its
+	 * place. In checked mode each record is a region of its own. */
+	if (!kern_ring_is_direct(ring->ring) || hook_half_dead(session->half) ||
+	    session->options->checked)
+		return kern_ring_consume(ring->ring, limit);
+	ring->limit = limit;
+	ring->batch = &batch;
+	code = hook_run_batch(session->half, &batch, &count, &err);
+	ring->batch = NULL;
+	if (!code)
+		return count;
+	session_fail(session, &err);
+	return -ECANCELED;
 }
 
 int session_lost(struct session *session, uint32_t what, uint32_t cpu, uint64_t count)
@@ -54,12 +115,25 @@ static void lose_records(void *context, int cpu, uint64_t count)
 	session_lost(ring->session, 0, cpu, count);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/* In portions, so that timers and signals are served under a flood: a millisecond late at most, if
+ * one portion takes no longer. The clock is cheaper than another turn of the loop. */
 static int ring_ready(void *context, int fd, uint32_t events)
 {
 	struct session_ring *ring = context;
-	/* In portions, so that timers and signals are served under a flood. */
-	int count = kern_ring_consume(ring->ring, 4096);
+	uint64_t end = now_ns() + PORTION_NS;
+	int count;
 
+	do
+		count = consume(ring, PORTION);
+	while (count == PORTION && !ring->session->signalled && now_ns() < end);
 	return count < 0 && count != -ECANCELED && count != -EINTR && count != -EAGAIN ? count : 0;
 }
 
@@ -143,8 +217,9 @@ void session_drain_rings(struct session *session)
 {
 	struct session_ring *ring;
 
+	session->draining = true;
 	for (ring = session->rings; ring; ring = ring->next) {
-		while (ring->ring && kern_ring_consume(ring->ring, 0) > 0)
+		while (ring->ring && consume(ring, 0) > 0)
 			continue;
 	}
 }
