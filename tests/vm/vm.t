@@ -22,23 +22,16 @@ check() { # NAME COMMAND...: the command prints TAP itself; one line here stands
 }
 
 suite=../shared/conformance/cases.tsv
-if [ -f $suite ]; then
-	check "public conformance suite, interpreter" \
-		bash tests/vm/conformance_test.sh build/tests/bpf_conformance_plugin $suite
-	check "public conformance suite, checked interpreter" \
-		bash tests/vm/conformance_test.sh build/tests/bpf_conformance_plugin $suite --checked --interp
-else
-	count=$((count + 1))
-	echo "ok $count - public conformance suite, interpreter # SKIP $suite is not there"
-fi
-check "own cases, interpreter" build/tests/vm/vm_cases tests/vm/cases/edge.tsv tests/vm/cases/hand.tsv
-check "own cases agree with the kernel" build/tests/vm/vm_write_cases --check tests/vm/cases/edge.tsv
-for engine in --jit --checked; do
-	count=$((count + 1))
-	if echo 9500000000000000 | build/tests/bpf_conformance_plugin $engine >/dev/null 2>&1; then
-		echo "not ok $count - $engine fails rather than falls back"
+for engine in --interp --jit --checked "--checked --interp"; do
+	if [ -f $suite ]; then
+		# shellcheck disable=SC2086
+		check "public conformance suite, $engine" \
+			bash tests/vm/conformance_test.sh build/tests/bpf_conformance_plugin $suite $engine
 	else
-		echo "ok $count - $engine fails rather than falls back"
+		count=$((count + 1))
+		echo "ok $count - public conformance suite, $engine # SKIP $suite is not there"
 	fi
 done
+check "own cases, every engine" build/tests/vm/vm_cases tests/vm/cases/edge.tsv tests/vm/cases/hand.tsv
+check "own cases agree with the kernel" build/tests/vm/vm_write_cases --check tests/vm/cases/edge.tsv
 echo "1..$count"
