@@ -4,7 +4,7 @@
  * them, and the rest only when somebody raised half->attention: a snapshot was taken, the run is to
  * stop. A compiled program that is alone is then a plain function of C.
  */
-#include "hook/internal.h"
+#include "hook/checked.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,7 +30,9 @@ static void find_direct(struct hook_batch *batch)
 		batch->only = i;
 		found++;
 	}
-	if (found == 1 && vm_machine_code(half->vm, half->program_function[batch->only], &size))
+	/* Checked: each record is a region for as long as its program runs. */
+	if (found == 1 && !half->options.checked &&
+	    vm_machine_code(half->vm, half->program_function[batch->only], &size))
 		batch->direct = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))
 			vm_function_address(half->vm, half->program_function[batch->only]);
 }
@@ -66,7 +68,11 @@ int hook_batch_run(struct hook_batch *batch, const void *argument, uint64_t size
 			continue;
 		batch->only = i;
 		half->snapshots.used = 0;
+		code = hook_regions_begin(half, argument, size, batch->err);
+		if (code)
+			break;
 		code = vm_call(half->vm, half->program_function[i], args, 2, &result, NULL);
+		hook_regions_end(half);
 		code = code ? err_set(batch->err, code, "%s: %s", half->programs[i].section,
 				      strerror(-code))
 			    : take_result(batch, i, result);
@@ -97,6 +103,7 @@ int hook_run_batch(struct hook_half *half, struct hook_batch *batch, int *ret, s
 	half->running = true;
 	code = vm_enter(half->vm, drive, batch, ret, &fault);
 	half->running = false;
+	hook_regions_end(half);
 	if (code == -EFAULT)
 		return hook_take_fault(half, &half->programs[batch->only], &fault, err);
 	if (code)

@@ -71,15 +71,17 @@ int hook_regions_begin(struct hook_half *half, const void *argument, uint64_t si
 {
 	if (!half->options.checked || !argument)
 		return 0;
+	half->argument = argument;
 	return add(half, argument, size, 0, err);
 }
 
-void hook_regions_end(struct hook_half *half, const void *argument)
+void hook_regions_end(struct hook_half *half)
 {
 	if (!half->options.checked)
 		return;
-	if (argument)
-		vm_region_remove(half->vm, argument);
+	if (half->argument)
+		vm_region_remove(half->vm, half->argument);
+	half->argument = NULL;
 	vm_region_clear(half->vm, half->snapshots.readable, half->snapshots.size);
 }
 
@@ -119,7 +121,7 @@ FILE *hook_need_file(struct hook_half *half, uint64_t file)
 	for (i = 0; i < half->nfiles; i++)
 		if (half->files[i] == stream)
 			return stream;
-	vm_raise_argument(half->vm, file, 0, true);
+	vm_raise(half->vm, "the stream is none that the script opened");
 }
 
 /* Other descriptors can be memory: /proc/self/mem, duet's own maps. */

@@ -31,7 +31,7 @@ void hook_regions_close(struct hook_half *half);
 /* A hook begins: its argument may be read until it ends; then that and all copies are gone. */
 int hook_regions_begin(struct hook_half *half, const void *argument, uint64_t size,
 		       struct err *err);
-void hook_regions_end(struct hook_half *half, const void *argument);
+void hook_regions_end(struct hook_half *half);
 /* The script may read a copy of @size bytes, until the hook returns. Raises when out of memory. */
 void hook_lend_copy(struct hook_half *half, const void *copy, size_t size);
 

@@ -17,7 +17,7 @@ static const char *checked_hint(const struct hook_half *half, const struct vm_fa
 	if (fault->address - (uintptr_t)half->snapshots.readable < half->snapshots.size)
 		return "a lookup's copy is valid until its hook returns, and not beyond its size";
 	if (hook_heap_owns(half->heap, at))
-		return "in the heap, but outside of every block: freed, or past its end?";
+		return "in the heap: freed, or past the end of its block?";
 	for (i = 0; i < user->ndata; i++) {
 		if (fault->address - (uintptr_t)half->data[i] < half->data_size[i])
 			return "past the end of the script's variables";
@@ -49,7 +49,7 @@ static const char *hint_for(const struct hook_half *half, const struct vm_fault 
 		return "a NULL pointer: test what a lookup or a function returned";
 	if (half->options.checked &&
 	    (fault->kind == VM_FAULT_READ || fault->kind == VM_FAULT_WRITE ||
-	     fault->kind == VM_FAULT_ARGUMENT))
+	     (fault->kind == VM_FAULT_ARGUMENT && (fault->read || fault->write))))
 		return checked_hint(half, fault);
 	if (fault->kind == VM_FAULT_STACK)
 		return "recursion without an end?";

@@ -333,7 +333,7 @@ int hook_call(struct hook_half *half, size_t index, const void *argument, uint64
 	half->running = true;
 	code = vm_call(half->vm, half->program_function[index], args, 2, &result, &fault);
 	half->running = false;
-	hook_regions_end(half, argument);
+	hook_regions_end(half);
 	if (code == -EFAULT)
 		return hook_take_fault(half, program, &fault, err);
 	if (code)

@@ -196,10 +196,10 @@ static const struct vm_contract number_out = {
 };
 
 /* A row of a helper's own, or one of maps.c. */
-#define HELPER(id, function, contract)                                               \
-	case BPF_FUNC_##id: {                                                        \
-		static const struct hook_function row = { #id, function, contract }; \
-		return &row;                                                         \
+#define HELPER(id, function, contract)                                                      \
+	case BPF_FUNC_##id: {                                                               \
+		static const struct hook_function row = { "bpf_" #id, function, contract }; \
+		return &row;                                                                \
 	}
 #define MAP_HELPER(id, member) \
 	case BPF_FUNC_##id:    \

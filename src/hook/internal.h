@@ -61,8 +61,9 @@ struct hook_half {
 	struct hook_taken *taken; /* hist_take() */
 	FILE **files;             /* checked mode: opened by fopen() */
 	size_t nfiles, files_capacity;
-	char lent[256]; /* checked mode: the last text of strerror() and kin */
-	FILE *text;     /* the script's stdout: every byte goes through the report */
+	const void *argument; /* checked mode: of the hook that runs */
+	char lent[256];       /* checked mode: the last text of strerror() and kin */
+	FILE *text;           /* the script's stdout: every byte goes through the report */
 	bool running, dead;
 	bool told_record; /* "not in duet run" was said */
 	enum hook_kind current;

@@ -352,13 +352,13 @@ const struct hook_function hook_functions_maps[] = {
 };
 
 const struct hook_map_natives hook_map_natives = {
-	.lookup = { "map_lookup_elem", fn_lookup, &hook_contract_none },
-	.update = { "map_update_elem", fn_update, &hook_contract_none },
-	.delete = { "map_delete_elem", fn_delete, &hook_contract_none },
-	.push = { "map_push_elem", fn_push, &hook_contract_none },
-	.pop = { "map_pop_elem", fn_pop, &hook_contract_none },
-	.peek = { "map_peek_elem", fn_peek, &hook_contract_none },
-	.for_each = { "for_each_map_elem", fn_for_each, &hook_contract_callback },
-	.percpu = { "map_lookup_percpu_elem", fn_lookup_percpu, &hook_contract_none },
-	.next_key = { "map_next_key", fn_next_key, &hook_contract_none },
+	.lookup = { "bpf_map_lookup_elem", fn_lookup, &hook_contract_none },
+	.update = { "bpf_map_update_elem", fn_update, &hook_contract_none },
+	.delete = { "bpf_map_delete_elem", fn_delete, &hook_contract_none },
+	.push = { "bpf_map_push_elem", fn_push, &hook_contract_none },
+	.pop = { "bpf_map_pop_elem", fn_pop, &hook_contract_none },
+	.peek = { "bpf_map_peek_elem", fn_peek, &hook_contract_none },
+	.for_each = { "bpf_for_each_map_elem", fn_for_each, &hook_contract_callback },
+	.percpu = { "bpf_map_lookup_percpu_elem", fn_lookup_percpu, &hook_contract_none },
+	.next_key = { "ubpf_map_get_next_key", fn_next_key, &hook_contract_none },
 };

@@ -10,7 +10,7 @@
 /* What is wrong with an argument, into the fault that ends the call. */
 struct breach {
 	uint64_t address, size;
-	bool write;
+	bool write, is_code; /* is_code: not memory is missing, but a function */
 	char what[100];
 };
 
@@ -25,7 +25,7 @@ static void raise_breach(struct vm *vm, const struct vm_native *native, const st
 		.size = breach->size > UINT32_MAX ? UINT32_MAX : breach->size,
 		.native = native ? native->name : NULL,
 		.write = breach->write,
-		.read = !breach->write,
+		.read = !breach->write && !breach->is_code,
 	};
 
 	snprintf(fault.text, sizeof(fault.text), "%s", breach->what);
@@ -108,6 +108,7 @@ static bool keeps(struct vm *vm, const struct vm_contract *contract, int i, cons
 		known = closure_find(vm, args[i]);
 		if (known && !known->native)
 			return true;
+		breach->is_code = true;
 		snprintf(breach->what, sizeof(breach->what),
 			 "argument %d: 0x%llx is no function of the program", i + 1,
 			 (unsigned long long)args[i]);
