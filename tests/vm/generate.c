@@ -238,7 +238,7 @@ static void emit_memory(struct generator *g, const struct isa_row *row, struct b
 	 * forget that after a success where they prune a path that uses r0; the cases of
 	 * write_cases.c, which have one path, show that they mean to.
 	 */
-	if (row->form == ISA_FORM_CMPXCHG && row->width == 4)
+	if (row->form == ISA_FORM_CMPXCHG && row->width == 4 && !g->program->alone)
 		emit(g, MOV32_X(0, 0));
 }
 

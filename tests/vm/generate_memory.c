@@ -57,6 +57,32 @@ static size_t emit_index(struct generator *g, uint32_t reg, uint32_t mask)
 	}
 }
 
+/* Load, change and store, with the pointer moving on in between: *p++ += x and its relatives. */
+static void emit_walk(struct generator *g)
+{
+	struct generate_base *base = &g->bases[g->nbases - 1];
+	uint32_t log = below(g, 4), size = 1 << log, reg = target(g), moves = 1 + below(g, 2);
+	int16_t from = base->low + below(g, base->high - base->low - size + 1);
+	int32_t moved;
+
+	emit(g, RAW(loads[log], reg, base->reg, from, 0));
+	for (uint32_t i = 0; i < 2; i++) {
+		if (i < moves) {
+			/* Often such that the same offset is another place. */
+			moved = (int32_t)below(g, base->high - base->low) - size;
+			emit(g, ADD_K(base->reg, moved));
+			base->low -= moved;
+			base->high -= moved;
+			base->phase = (base->phase + moved) & 7;
+		}
+		if (!i)
+			emit(g, RAW(0x07, reg, 0, 0, random_edge(g->random)));
+	}
+	if (from < base->low || from + (int32_t)size > base->high)
+		from = base->low + below(g, base->high - base->low - size + 1);
+	emit(g, RAW(stores[log], base->reg, reg, from, 0));
+}
+
 /* A use of the pointer that was just made, then anything. */
 static void emit_uses(struct generator *g)
 {
@@ -86,6 +112,8 @@ static void emit_uses(struct generator *g)
 			emit(g, RAW(loads[log], target(g), base->reg, off, 0));
 		}
 	}
+	if (!base->stack && base->high - base->low >= 8 && one_in(g, 3))
+		emit_walk(g);
 	emit_some(g, 1 + below(g, 3));
 }
 

@@ -40,7 +40,7 @@ static const char *const bugs[] = {
 	"an atomic that fetches does not write its register",
 	"a 32-bit change of 64 bits in memory is done on 64",
 	"the address may change between load and store",
-	"comparing a byte in memory with a constant cuts the constant",
+	"a byte in memory is compared as a signed one",
 	"an address is put together from registers that have changed",
 	"an offset below a scaled index is not scaled",
 	"an array has one element more",
@@ -50,8 +50,8 @@ static const char *const bugs[] = {
 	"a 16-bit swap keeps the next 16 bits",
 	"fetching atomics lose r0",
 	"short jumps reach one byte too far",
-	"signed bytes become unsigned arguments of C",
-	"the remainder of a division by a power of two has a bit too few",
+	"short results of C are extended to 32 bits only",
+	"a multiplier of 65 bits shifts one bit too far",
 };
 
 struct found {

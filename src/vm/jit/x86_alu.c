@@ -360,7 +360,7 @@ static enum x86_condition without_sign(enum x86_condition condition)
 {
 	switch (condition) {
 	case X86_L:
-		return X86_B;
+		return PLANT(14) ? X86_L : X86_B;
 	case X86_GE:
 		return X86_AE;
 	case X86_LE:

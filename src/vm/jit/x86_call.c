@@ -18,13 +18,13 @@ static void extend(struct x86 *x, enum vm_class class, bool result, unsigned int
 		x86_rr(&x->e, X86_MOVZX8, false, dst, src);
 		return;
 	case VM_S8:
-		x86_rr(&x->e, PLANT(24) ? X86_MOVZX8 : X86_MOVSX8, result, dst, src);
+		x86_rr(&x->e, X86_MOVSX8, result, dst, src);
 		return;
 	case VM_U16:
 		x86_rr(&x->e, X86_MOVZX16, false, dst, src);
 		return;
 	case VM_S16:
-		x86_rr(&x->e, X86_MOVSX16, result, dst, src);
+		x86_rr(&x->e, X86_MOVSX16, result && !PLANT(24), dst, src);
 		return;
 	case VM_U32:
 		if (result)
