@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Final addresses for the symbolic references of the user half. */
-#include "hook/checked.h"
+#include "hook/soft.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +22,8 @@ const char *hook_where(const struct hook_half *half, uint32_t insn, char *text, 
 	const struct user_half *user = half->options.user;
 	struct obj_line line;
 
+	if (half->origins && insn < half->ncode)
+		insn = half->origins[insn];
 	if (insn < user->ncode &&
 	    obj_line_of(half->options.obj, user->origin[insn].section, user->origin[insn].offset,
 			&line) &&
@@ -302,7 +304,7 @@ static int create_vm(struct link *link)
 	struct vm_options options = { .size = sizeof(options),
 				      .context = half,
 				      .checked = half->options.checked };
-	struct vm_image image = { VM_IMAGE_SIZES,   half->code,    user->ncode,   half->functions,
+	struct vm_image image = { VM_IMAGE_SIZES,   half->code,    half->ncode,   half->functions,
 				  user->nfunctions, half->natives, half->nnatives };
 	char message[256], where[300];
 	uint32_t bad = 0;
@@ -340,6 +342,34 @@ static int describe_functions(struct hook_half *half)
 	return 0;
 }
 
+/* A function that returns 128 bits sets two registers, of which one survives. */
+static int check_results(struct link *link)
+{
+	const struct user_half *user = link->half->options.user;
+	const struct types *types = link->half->types;
+	char where[300];
+	size_t i;
+
+	for (i = 0; types && i < user->nfunctions; i++) {
+		const struct user_function *function = &user->functions[i];
+		const struct btf_type *proto;
+		uint32_t result;
+
+		if (!function->type)
+			continue;
+		proto = types_get(types, types_get(types, function->type)->type);
+		result = types_resolve(types, proto->type);
+		if (types_kind(types, result) == BTF_KIND_INT && types_size(types, result) > 8)
+			return err_set(
+				link->err, -EOPNOTSUPP,
+				"%s: %s() returns a value that does not fit a register: "
+				"write to memory through a pointer instead",
+				hook_where(link->half, function->first, where, sizeof(where)),
+				function->name);
+	}
+	return 0;
+}
+
 int hook_link(struct hook_half *half, struct err *err)
 {
 	const struct user_half *user = half->options.user;
@@ -350,10 +380,16 @@ int hook_link(struct hook_half *half, struct err *err)
 	if (!externs || describe_functions(half))
 		return err_nomem(err);
 	memset(externs, 0xff, (user->nexterns + 1) * sizeof(*externs));
-	code = link_code(&link);
+	code = check_results(&link);
+	if (!code)
+		code = link_code(&link);
+	if (!code)
+		code = hook_widen(half, err);
 	if (!code)
 		code = create_vm(&link);
 	if (!code)
 		code = link_data(&link);
-	return code ? code : hook_regions_open(half, err);
+	if (!code)
+		code = hook_regions_open(half, err);
+	return code ? code : hook_widen_allow(half, err);
 }

@@ -92,54 +92,6 @@ NATIVE(fn_mul_div)
 	return a3 ? (uint64_t)((unsigned __int128)a1 * a2 / a3) : 0;
 }
 
-/* Soft-float comparison: < 0, 0, > 0; unordered is 1 for le/lt, -1 for ge/gt, non-zero for eq. */
-NATIVE(fn_ledf2)
-{
-	double x = as_double(a1), y = as_double(a2);
-
-	RETURN_ERROR(x < y ? -1 : x == y ? 0 : 1);
-}
-
-NATIVE(fn_gedf2)
-{
-	double x = as_double(a1), y = as_double(a2);
-
-	RETURN_ERROR(x > y ? 1 : x == y ? 0 : -1);
-}
-
-NATIVE(fn_unorddf2)
-{
-	return as_double(a1) != as_double(a1) || as_double(a2) != as_double(a2);
-}
-
-NATIVE(fn_floatsidf)
-{
-	return as_bits((double)(int32_t)a1);
-}
-
-NATIVE(fn_floatunsidf)
-{
-	return as_bits((double)(uint32_t)a1);
-}
-
-NATIVE(fn_extendsfdf2)
-{
-	uint32_t bits = (uint32_t)a1;
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return as_bits(value);
-}
-
-NATIVE(fn_truncdfsf2)
-{
-	float value = as_double(a1);
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
 const struct hook_function hook_functions_math[] = {
 	{ "ratio", fn_ratio, &hook_contract_none },
 	{ "per_mille", fn_per_mille, &hook_contract_none },
@@ -159,26 +111,5 @@ const struct hook_function hook_functions_math[] = {
 	{ "f64_from_u64", fn_f64_from_u64, &hook_contract_none },
 	{ "f64_to_s64", fn_f64_to_s64, &hook_contract_none },
 	{ "f64_to_u64", fn_f64_to_u64, &hook_contract_none },
-	/* what gcc-bpf and newer clangs emit for arithmetic on doubles */
-	{ "__adddf3", fn_f64_add, &hook_contract_none },
-	{ "__subdf3", fn_f64_sub, &hook_contract_none },
-	{ "__muldf3", fn_f64_mul, &hook_contract_none },
-	{ "__divdf3", fn_f64_div, &hook_contract_none },
-	{ "__negdf2", fn_f64_neg, &hook_contract_none },
-	{ "__floatdidf", fn_f64_from_s64, &hook_contract_none },
-	{ "__floatundidf", fn_f64_from_u64, &hook_contract_none },
-	{ "__floatsidf", fn_floatsidf, &hook_contract_none },
-	{ "__floatunsidf", fn_floatunsidf, &hook_contract_none },
-	{ "__fixdfdi", fn_f64_to_s64, &hook_contract_none },
-	{ "__fixunsdfdi", fn_f64_to_u64, &hook_contract_none },
-	{ "__ledf2", fn_ledf2, &hook_contract_none },
-	{ "__ltdf2", fn_ledf2, &hook_contract_none },
-	{ "__eqdf2", fn_ledf2, &hook_contract_none },
-	{ "__nedf2", fn_ledf2, &hook_contract_none },
-	{ "__gedf2", fn_gedf2, &hook_contract_none },
-	{ "__gtdf2", fn_gedf2, &hook_contract_none },
-	{ "__unorddf2", fn_unorddf2, &hook_contract_none },
-	{ "__extendsfdf2", fn_extendsfdf2, &hook_contract_none },
-	{ "__truncdfsf2", fn_truncdfsf2, &hook_contract_none },
 	{ NULL },
 };

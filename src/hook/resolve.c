@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From the name of an undefined symbol to a C function and how to call it. */
-#include "hook/checked.h"
+#include "hook/soft.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,6 +17,7 @@ static const struct {
 	{ "reports", hook_functions_reports }, { "text", hook_functions_text },
 	{ "maps", hook_functions_maps },       { "control", hook_functions_control },
 	{ "numbers", hook_functions_math },    { "memory", hook_functions_memory },
+	{ "compilers", hook_functions_soft },  { "compilers", hook_functions_wide },
 };
 
 void hook_list_functions(hook_function_fn fn, void *context)
