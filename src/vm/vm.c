@@ -94,8 +94,6 @@ static int prepare_engine(struct vm *vm, struct err *err)
 	enum vm_engine_kind kind = vm->options.engine;
 	int rc;
 
-	if (kind == VM_ENGINE_BEST)
-		kind = VM_ENGINE_INTERPRETER;
 	if (kind > VM_ENGINE_JIT)
 		return err_set(err, -EINVAL, "engine %d: there is none", kind);
 	if (kind != VM_ENGINE_INTERPRETER) {
