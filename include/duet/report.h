@@ -27,6 +27,8 @@ extern int __table(const void *map, const char *options);
 /* table(&map, "options"): the same, but in place on a terminal (each call replaces the last). */
 #define table(map, options) __DUET_REPORT(__table, map, options)
 
+/* report_top: tables from now on have at most @rows rows, whatever their top= says; 0: as it says. */
+extern int report_top(__u64 rows);
 /* print_hist: one histogram; options: "title=TEXT unit=ns". */
 extern int print_hist(const struct hist *hist, const char *options);
 /* print_hists: every histogram of a HIST() map, under its key; options: "top=N unit=ns". */

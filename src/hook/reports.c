@@ -210,6 +210,14 @@ static const struct vm_contract hist_and_text = {
 	.args = { { VM_READ, .bytes = sizeof(struct hist) }, { VM_STRING } }
 };
 
+NATIVE(fn_report_top)
+{
+	struct hook_half *half = context;
+
+	report_limit_rows(half->options.report, a1);
+	return 0;
+}
+
 const struct hook_function hook_functions_reports[] = {
 	{ "print_map", fn_print_map, &hook_contract_maybe_second_text },
 	{ "__print_map", fn_print_map, &hook_contract_maybe_second_text },
@@ -217,6 +225,7 @@ const struct hook_function hook_functions_reports[] = {
 	{ "__table", fn_table, &hook_contract_maybe_second_text },
 	{ "print_hist", fn_print_hist, &hist_and_text },
 	{ "__print_hist", fn_print_hist, &hist_and_text },
+	{ "report_top", fn_report_top, &hook_contract_none },
 	{ "print_hists", fn_print_hists, &hook_contract_second_text },
 	{ "__print_hists", fn_print_hists, &hook_contract_second_text },
 	{ NULL },

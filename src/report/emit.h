@@ -26,6 +26,7 @@ enum emit_layout {
 struct emit_column {
 	const char *name;
 	enum emit_layout layout;
+	uint32_t index; /* in view_column */
 };
 
 struct emit_table {
@@ -97,6 +98,7 @@ struct report {
 	struct out out;            /* the document under construction */
 	struct value value;        /* scratch of emit_place() */
 	enum value_unit hist_unit; /* of the values in the histograms of this document */
+	size_t most_rows;          /* of a table; 0: all */
 	bool live;
 	int failed; /* -errno of the first document that could not be written; 0: none */
 };

@@ -9,6 +9,7 @@
 
 #include "report/options.h"
 #include "report/rows.h"
+#include "report/titles.h"
 
 /* Does a name stand in for the number? Then the column is text. */
 static bool is_named(const struct place *place, const struct report_names *names)
@@ -42,16 +43,26 @@ static enum emit_layout layout_of(const struct report_view *view, const struct v
 	return is_named(place, names) ? EMIT_TEXT : EMIT_NUMBER;
 }
 
-static struct emit_column *layout(struct report *report, const struct report_view *view)
+/* Columns and, behind them, their titles. */
+static struct emit_column *layout(struct report *report, const struct report_view *view,
+				  size_t *count)
 {
-	struct emit_column *columns = calloc(view->nshown + 1, sizeof(*columns));
+	struct emit_column *columns = calloc(view->nshown + 1, sizeof(*columns) + TITLE_MAX);
+	char *title = (char *)(columns + view->nshown + 1);
 	size_t i;
 
+	*count = 0;
 	for (i = 0; i < view->nshown && columns; i++) {
 		const struct view_column *column = &view->columns[view->shown[i]];
 
-		columns[i].name = column->name;
-		columns[i].layout = layout_of(view, column, &report->options.names);
+		if (!title_of(&report->options, column->name, title, TITLE_MAX))
+			continue;
+		columns[(*count)++] = (struct emit_column){
+			.name = title,
+			.layout = layout_of(view, column, &report->options.names),
+			.index = view->shown[i],
+		};
+		title += TITLE_MAX;
 	}
 	return columns;
 }
@@ -98,7 +109,6 @@ static void print_cell(struct report *report, struct view_scan *scan, uint32_t i
 static void print_table(struct report *report, struct view_rows *rows,
 			const struct emit_table *table)
 {
-	const struct report_view *view = rows->scan.view;
 	const struct emit_ops *ops = report->ops;
 	size_t i, j;
 
@@ -107,9 +117,9 @@ static void print_table(struct report *report, struct view_rows *rows,
 		view_rows_enter(rows, i);
 		find_pid(&rows->scan);
 		ops->row_begin(report);
-		for (j = 0; j < view->nshown; j++) {
+		for (j = 0; j < table->ncolumns; j++) {
 			ops->cell_begin(report, &table->columns[j]);
-			print_cell(report, &rows->scan, view->shown[j]);
+			print_cell(report, &rows->scan, table->columns[j].index);
 			ops->cell_end(report);
 		}
 		ops->row_end(report);
@@ -183,16 +193,16 @@ int report_map_print(struct report *report, struct report_view *view, const stru
 {
 	CLEANUP(view_rows_deinit)
 	struct view_rows rows = { 0 };
+	size_t ncolumns, nreplaced;
 	CLEANUP(free_pointer)
-	struct emit_column *columns = layout(report, view);
-	size_t nreplaced;
+	struct emit_column *columns = layout(report, view, &ncolumns);
 	CLEANUP(free_pointer)
 	const struct report_counter **replaced = replaced_counters(report, view, &nreplaced);
 	struct emit_table table = {
 		.name = view->name,
 		.title = view->title,
 		.columns = columns,
-		.ncolumns = view->nshown,
+		.ncolumns = ncolumns,
 		.replaced = replaced,
 		.nreplaced = nreplaced,
 		.live = view->live || report->live,
@@ -205,6 +215,8 @@ int report_map_print(struct report *report, struct report_view *view, const stru
 	code = view_rows_select(view, map, &report->options.names, &rows, err);
 	if (code)
 		return code;
+	if (report->most_rows && rows.count > report->most_rows)
+		rows.count = report->most_rows;
 	table.rows = rows.count;
 	table.total = rows.total;
 	if (table.live)
@@ -229,13 +241,15 @@ static void print_row_hists(struct report *report, struct view_rows *rows)
 	for (i = 0; i < view->nshown; i++) {
 		const struct view_column *column = &view->columns[view->shown[i]];
 		struct emit_hist hist = { .title = view->title, .unit = view->unit, .keyed = true };
+		char title[TITLE_MAX];
 
-		if (column->computed || column->cpu || column->place.class != PLACE_HIST)
+		if (column->computed || column->cpu || column->place.class != PLACE_HIST ||
+		    !title_of(&report->options, column->name, title, sizeof(title)))
 			continue;
 		out_clear(&name);
 		out_puts(&name, view->name);
 		if (view->value.class != PLACE_HIST)
-			out_printf(&name, ".%s", column->name);
+			out_printf(&name, ".%s", title);
 		place_value(view->types, &column->place,
 			    column->place.key ? &rows->scan.key : &rows->scan.value, NULL, &whole);
 		hist.name = out_text(&name);

@@ -115,6 +115,11 @@ int report_commit(struct report *report, struct err *err)
 	return code;
 }
 
+void report_limit_rows(struct report *report, size_t rows)
+{
+	report->most_rows = rows;
+}
+
 bool counter_unsupported(const struct report_counter *counters, size_t ncounters, const char *name)
 {
 	const char *dot = strrchr(name, '.');

@@ -22,6 +22,8 @@ struct report_counter {
 	const char *event;  /* "instructions:u", or the text of the substitute */
 	bool supported;     /* false: every value prints as `not supported` */
 	bool replaced;      /* the script asked for another event: tables tell in their header */
+	bool by_event; /* the script names no event: columns of `member` and of names that begin
+			     * with it and '_' carry the event's text in its place; @event "": left out */
 };
 
 /* Names that a number can be turned into (all optional; NULL: print the number). Results are
@@ -45,6 +47,8 @@ struct report_options {
 	const struct report_counter *counters; /* borrowed */
 	size_t ncounters;
 };
+/* Tables printed from now on have at most @rows rows; 0: as many as their options say. */
+void report_limit_rows(struct report *report, size_t rows);
 int report_create(const struct report_options *options, struct report **ret, struct err *err);
 void report_destroy(struct report *report);
 DEFINE_CLEANUP(struct report *, report_destroy);
