@@ -27,6 +27,10 @@ extern int probe_run(const void *program, int cpu);
 
 /* pmu_event: user/open only: binds a PMU() to another event text, as -e NAME=EVENT does. */
 extern int pmu_event(const void *pmu, const char *event);
+/* pmu_bound: has it an event, by its declaration, -e or pmu_event()? 0 or 1: for PMU_ANY(). */
+extern int pmu_bound(const void *pmu);
+/* event_supported: does this machine count the event? 0 or 1; no message when not. */
+extern int event_supported(const char *event);
 /* pmu_total: what the event counted since start, all measured CPUs together. Zeroed when < 0. */
 extern int pmu_total(const void *pmu, struct pmu_sum *sum);
 /* map_max_entries: user/open only: sets the size of a map, as --map NAME.max_entries=N does. */

@@ -33,6 +33,16 @@
 	static const char __duet_argument_##variable[] __DUET_NOTE("argument") = \
 		"o\0" #variable "\0" name "\0" help
 
+/* set_constant(variable, value): user/open only: gives a `const volatile` variable its value. (The
+ * compiler may drop a plain assignment through a cast: the variable is constant to it.) */
+#define set_constant(variable, value)                                      \
+	({                                                                 \
+		__typeof__(variable) __value = (value);                    \
+		void *__at = (void *)&(variable);                          \
+		barrier_var(__at);                                         \
+		__builtin_memcpy(__at, (void *)&__value, sizeof(__value)); \
+	})
+
 /* OPTIONAL(program): the kernel program is skipped, with a note, when its target is not there. */
 #define OPTIONAL(program) \
 	static const char __duet_optional_##program[] __DUET_NOTE("optional") = #program

@@ -36,6 +36,17 @@
 	const volatile __u32 name##_slot = 0;                \
 	static const char __duet_pmu_##name[] __DUET_NOTE("pmu") = #name "\0" event
 
+/*
+ * PMU_ANY(name): a counter whose event the command line says: `-e cycles,instructions` binds the
+ * PMU_ANY()s in their order, `-e '{cycles,instructions}'` as one group, and pmu_event() in user/open
+ * any of them. Declares besides
+ *   NAME_used		0 when it got no event: the kernel half need not read it
+ * Columns called NAME or NAME_... are printed under the event's name, or not at all.
+ */
+#define PMU_ANY(name)  \
+	PMU(name, ""); \
+	const volatile __u32 name##_used = 0
+
 /* PMU_GROUP(name, "pmu1,pmu2"): these PMU()s are opened as one perf group: they count at the same
  * times, so that their ratio is true even when the hardware has too few counters. */
 #define PMU_GROUP(name, members) \

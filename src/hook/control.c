@@ -79,6 +79,20 @@ NATIVE(fn_pmu_event)
 					   (const char *)a2));
 }
 
+NATIVE(fn_event_supported)
+{
+	struct hook_half *half = context;
+
+	return OPS(half)->event_supported((const char *)a1) == 1;
+}
+
+NATIVE(fn_pmu_bound)
+{
+	struct hook_half *half = context;
+
+	return OPS(half)->event_bound(RUN(half), hook_map_argument(half, a1)->name) == 1;
+}
+
 NATIVE(fn_pmu_total)
 {
 	struct hook_half *half = context;
@@ -156,6 +170,8 @@ const struct hook_function hook_functions_control[] = {
 	{ "prog_enable", fn_probe_enable, &hook_contract_none },
 	{ "prog_disable", fn_probe_disable, &hook_contract_none },
 	{ "pmu_event", fn_pmu_event, &hook_contract_second_text },
+	{ "pmu_bound", fn_pmu_bound, &hook_contract_none },
+	{ "event_supported", fn_event_supported, &hook_contract_text },
 	{ "pmu_total", fn_pmu_total, &sum_out },
 	{ "event_period", fn_not_recording, &hook_contract_none },
 	{ "event_freq", fn_not_recording, &hook_contract_none },

@@ -73,6 +73,8 @@ struct hook_ops {
 	int (*pmu_read)(void *run, const char *pmu, int cpu, uint64_t values[3]);
 	int (*cost)(void *run, uint64_t values[4]); /* struct duet_cost */
 	uint32_t (*cpus)(void *run);
+	int (*event_supported)(const char *event);      /* 0 or 1 */
+	int (*event_bound)(void *run, const char *pmu); /* has it got an event? 0 or 1 */
 };
 
 struct hook_options {

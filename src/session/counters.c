@@ -114,14 +114,16 @@ int session_parse_events(struct session *session, struct err *err)
 	for (i = 0; i < session->npmus; i++) {
 		struct session_pmu *pmu = &session->pmus[i];
 
-		code = pmu_parse(pmu->event, &pmu->parsed, err);
+		code = pmu->event[0] ? pmu_parse(pmu->event, &pmu->parsed, err) : 0;
 		if (code)
 			return err_prepend(err, code, "PMU(%s)", pmu->name);
 		session->counters[i] = (struct report_counter){
 			.member = pmu->name,
 			.event = pmu->event,
 			.supported = true,
-			.replaced = pmu->declared && strcmp(pmu->declared, pmu->event),
+			.replaced = pmu->declared && pmu->declared[0] &&
+				    strcmp(pmu->declared, pmu->event),
+			.by_event = session_pmu_is_open_to_all(pmu),
 		};
 	}
 	return 0;

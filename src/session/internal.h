@@ -63,6 +63,8 @@ struct session {
 	size_t ncpus;
 	struct session_pmu *pmus;
 	size_t npmus;
+	size_t ncounters;    /* for reports: npmus, and those that were bound to no event */
+	size_t event_groups; /* {a,b} in -e so far */
 	struct report_counter *counters; /* one per pmu, kept true for the report */
 	struct session_sampler *samplers;
 	size_t nsamplers, samplers_capacity;
@@ -102,6 +104,16 @@ bool session_is_overhead(const struct session *session, const struct user_variab
 			 char *calls, size_t size);
 /* Memory of a variable in the half, or NULL. */
 void *session_variable_data(const struct session *session, const char *name, size_t size);
+/* ---- events.c: -e ---- */
+int session_rebind_events(struct session *session, struct err *err);
+int session_bind_event(struct session_pmu *pmu, const char *event, struct err *err);
+int session_drop_unbound_pmus(struct session *session, struct err *err);
+/* PMU_ANY(): takes whatever event -e or user/open gives it. */
+static inline bool session_pmu_is_open_to_all(const struct session_pmu *pmu)
+{
+	return pmu->declared && !pmu->declared[0];
+}
+
 int session_check_maps(struct session *session, struct err *err); /* names, before load */
 int session_apply_map_values(struct session *session, struct err *err);
 /* ---- target.c: who is measured, where programs attach ---- */

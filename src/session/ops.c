@@ -99,6 +99,18 @@ static int op_map_entries(void *run, const char *name, uint32_t entries)
 	return tell("map_max_entries", kern_map_set_max_entries(map, entries, &err), &err);
 }
 
+static int op_event_supported(const char *event)
+{
+	return !pmu_probe(event, NULL);
+}
+
+static int op_event_bound(void *run, const char *name)
+{
+	struct session_pmu *pmu = session_find_pmu(run, name);
+
+	return pmu && pmu->event[0];
+}
+
 static int op_event_text(void *run, const char *name, const char *event)
 {
 	struct session *session = run;
@@ -194,4 +206,6 @@ const struct hook_ops session_ops = {
 	.pmu_read = op_pmu_read,
 	.cost = op_cost,
 	.cpus = op_cpus,
+	.event_supported = op_event_supported,
+	.event_bound = op_event_bound,
 };

@@ -89,7 +89,7 @@ static int open_report(struct session *session, struct err *err)
 	struct report_options options = { .format = session->options->format,
 					  .separator = session->options->separator,
 					  .counters = session->counters,
-					  .ncounters = session->npmus };
+					  .ncounters = session->ncounters };
 	struct winsize window;
 	int code;
 
@@ -122,7 +122,7 @@ static int open_user_half(struct session *session, struct err *err)
 					.report = session->report,
 					.out = session->out,
 					.counters = session->counters,
-					.ncounters = session->npmus,
+					.ncounters = session->ncounters,
 					.checked = session->options->checked };
 
 	return hook_half_open(&options, &session->half, err);
@@ -191,12 +191,16 @@ static int number_pmus(struct session *session, struct err *err)
 
 	choose_calls(session);
 	for (i = 0; i < session->npmus; i++) {
-		uint32_t *slot;
+		uint32_t *slot, *used;
 
 		snprintf(name, sizeof(name), "%s_slot", session->pmus[i].name);
 		slot = session_variable_data(session, name, sizeof(*slot));
 		if (slot && session->pmus[i].slot >= 0)
 			*slot = session->pmus[i].slot;
+		snprintf(name, sizeof(name), "%s_used", session->pmus[i].name);
+		used = session_variable_data(session, name, sizeof(*used));
+		if (used)
+			*used = 1;
 	}
 	return 0;
 }
@@ -331,6 +335,7 @@ static int (*const stages_open[])(struct session *session, struct err *err) = {
 	session_apply_sets,
 	session_apply_arguments,
 	run_open_hooks,
+	session_drop_unbound_pmus,
 	session_parse_events,
 	session_substitute_targets,
 	session_check_maps,

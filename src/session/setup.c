@@ -62,15 +62,6 @@ struct session_pmu *session_find_pmu(struct session *session, const char *name)
 	return NULL;
 }
 
-static int set_event(struct session_pmu *pmu, const char *event, struct err *err)
-{
-	if (strlen(event) >= sizeof(pmu->event))
-		return err_set(err, -EINVAL, "event `%.40s...`: longer than %zu bytes", event,
-			       sizeof(pmu->event) - 1);
-	strcpy(pmu->event, event);
-	return 0;
-}
-
 /* The members of PMU_GROUP(name, "a,b"). */
 static int setup_group(struct session *session, const struct user_note *note, struct err *err)
 {
@@ -89,46 +80,6 @@ static int setup_group(struct session *session, const struct user_note *note, st
 				       "names of PMU()s",
 				       note_field(note, 0), member);
 		pmu->group = note_field(note, 0);
-	}
-	return 0;
-}
-
-/* -e NAME=EVENT */
-static int rebind_events(struct session *session, struct err *err)
-{
-	size_t i, k;
-
-	for (i = 0; i < session->options->nevents; i++) {
-		const char *text = session->options->events[i], *equals = strchr(text, '=');
-		struct session_pmu *pmu = NULL;
-		struct nearest nearest;
-		char name[64], near[256];
-		int code;
-
-		snprintf(name, sizeof(name), "%.*s",
-			 (int)(equals ? (size_t)(equals - text) : strlen(text)), text);
-		if (equals && equals[1])
-			pmu = session_find_pmu(session, name);
-		if (pmu) {
-			code = set_event(pmu, equals + 1, err);
-			if (code)
-				return code;
-			continue;
-		}
-		nearest_init(&nearest, name);
-		for (k = 0; k < session->npmus; k++)
-			nearest_offer(&nearest, session->pmus[k].name);
-		nearest_text(&nearest, near, sizeof(near));
-		err_set(err, -EINVAL, "-e %s: %s", text,
-			equals ? "the script has no PMU() of this name"
-			       : "write NAME=EVENT, with the NAME of a PMU() of the script");
-		if (near[0])
-			return err_hint(err, -EINVAL, "did you mean %s?", near);
-		for (k = 0, near[0] = 0; k < session->npmus; k++) {
-			strncat(near, k ? ", " : "", sizeof(near) - strlen(near) - 1);
-			strncat(near, session->pmus[k].name, sizeof(near) - strlen(near) - 1);
-		}
-		return err_hint(err, -EINVAL, near[0] ? "it has %s" : "it has no PMU()", near);
 	}
 	return 0;
 }
@@ -162,7 +113,7 @@ static int bind_maps(struct session *session, struct err *err)
 			pmu = &session->pmus[session->npmus++];
 			*pmu = (struct session_pmu){ .name = name, .slot = -1 };
 		}
-		code = set_event(pmu, dot + strlen(".event="), err);
+		code = session_bind_event(pmu, dot + strlen(".event="), err);
 		if (code)
 			return code;
 	}
@@ -190,7 +141,7 @@ int session_setup_pmus(struct session *session, struct err *err)
 		*pmu = (struct session_pmu){ .name = note_field(note, 0),
 					     .declared = note_field(note, 1),
 					     .slot = session->npmus++ };
-		code = set_event(pmu, note_field(note, 1), err);
+		code = session_bind_event(pmu, note_field(note, 1), err);
 		if (code)
 			return err_prepend(err, code, "PMU(%s)", pmu->name);
 	}
@@ -200,7 +151,10 @@ int session_setup_pmus(struct session *session, struct err *err)
 			return code;
 	}
 	code = bind_maps(session, err);
-	return code ? code : rebind_events(session, err);
+	if (code)
+		return code;
+	session->ncounters = session->npmus;
+	return session_rebind_events(session, err);
 }
 
 /* ---- ARG(var, "NAME", "help"), OPTION(var, "name", "help") -------------------------------- */
