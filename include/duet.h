@@ -11,6 +11,7 @@
  *   duet/maps.h	declarations, map_at(), counted bpf_ringbuf_reserve/output	+ map_*()
  *   duet/pmu.h		PMU(), pmu_read(), pmu_lap() ...	declarations, pmu_value()
  *   duet/calls.h	CALLS(), call_enter(), call_leave()	the counts in NAME_stats
+ *   duet/calls_any.h	call_enter_any(), call_leave_any(), probe_instance()	-
  *   duet/hist.h	HIST(), hist_add()	+ hist_quantile(), hist_move(), print_hist()
  *   duet/target.h	in_target()	-
  *   duet/hooks.h	ARG(), OPTION(), OPTIONAL(), OPTIONS(), RECORD()	the same, hook arguments
@@ -99,6 +100,7 @@ static __always_inline __s64 rem_s64(__s64 a, __s64 b)
 #include <duet/hist.h>
 #include <duet/target.h>
 #include <duet/calls.h>
+#include <duet/calls_any.h>
 #include <duet/hooks.h>
 #include <duet/control.h>
 #include <duet/report.h>

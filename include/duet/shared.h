@@ -39,11 +39,15 @@ struct hist {
 #define DUET_PMU_MAX    16 /* PMU()s in one script */
 #define DUET_CALL_DEPTH 16 /* open calls of one thread that are followed */
 
+#define DUET_CALL_EVENTS 4 /* counters of one call at most */
+
 /* One thread's stack of open calls of one CALLS(). */
 struct duet_call {
 	__duet_u64 ip;
 	__duet_s64 state; /* 0, or the -errno with which the counters could not be read on entry */
-	struct pmu_sum at[2];
+	struct pmu_sum at[DUET_CALL_EVENTS];
+	struct pmu_sum
+		inner[DUET_CALL_EVENTS]; /* of the calls inside that ended, call_enter_any() */
 };
 
 struct duet_calls {

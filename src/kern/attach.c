@@ -59,10 +59,26 @@ static int function_parse(const char *target, char *name, size_t size, unsigned 
 	return 0;
 }
 
+/* What bpf_get_attach_cookie() tells a program: 0 where its section says, then 1, 2 ... for each
+ * kern_program_attach_at(). */
+static uint64_t instance(const struct kern_program *program, const struct kern_link *link)
+{
+	return link - program->links;
+}
+
+/* A cookie of 0 is none: kernels before 5.15 know no others. */
+static int attach_event_fd(struct kern_program *program, int fd, struct kern_link *ret)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = instance(program, ret));
+
+	return take_link(bpf_program__attach_perf_event_opts(program->program, fd, &opts), ret);
+}
+
 static int attach_kprobe_plain(struct kern_program *program, const char *target, bool returns,
 			       struct kern_link *ret, struct err *err)
 {
-	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = returns);
+	LIBBPF_OPTS(bpf_kprobe_opts, opts, .retprobe = returns,
+		    .bpf_cookie = instance(program, ret));
 	unsigned long offset;
 	char name[256];
 	int code = function_parse(target, name, sizeof(name), &offset, err);
@@ -89,7 +105,6 @@ int attach_kretprobe(struct kern_program *program, const char *target, struct ke
 {
 	struct kern *kern = program->kern;
 	struct err why = { 0 };
-	struct bpf_link *link;
 	int id, fd, code;
 
 	code = tracefs_add_kretprobe(&kern->probes, target, &ret->event, &id, &why);
@@ -104,8 +119,7 @@ int attach_kretprobe(struct kern_program *program, const char *target, struct ke
 	fd = open_tracepoint(id, -1, 0);
 	code = fd < 0 ? fd : 0;
 	if (!code) {
-		link = bpf_program__attach_perf_event(program->program, fd);
-		code = take_link(link, ret);
+		code = attach_event_fd(program, fd, ret);
 		if (code)
 			close(fd);
 	}
@@ -158,7 +172,8 @@ static int probe_pid(const struct kern_program *program)
 int attach_uprobe(struct kern_program *program, const char *target, struct kern_link *ret,
 		  struct err *err)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = program->kind->id == KIND_URETPROBE);
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = program->kind->id == KIND_URETPROBE,
+		    .bpf_cookie = instance(program, ret));
 	struct user_place place;
 	int code = user_place_parse(target, &place, err);
 
@@ -181,13 +196,14 @@ int attach_uprobe(struct kern_program *program, const char *target, struct kern_
 int attach_usdt(struct kern_program *program, const char *target, struct kern_link *ret,
 		struct err *err)
 {
+	LIBBPF_OPTS(bpf_usdt_opts, opts, .usdt_cookie = instance(program, ret));
 	struct usdt_place place;
 	int code = usdt_place_parse(target, &place, err);
 
 	if (code)
 		return code;
 	code = take_link(bpf_program__attach_usdt(program->program, probe_pid(program), place.path,
-						  place.provider, place.name, NULL),
+						  place.provider, place.name, &opts),
 			 ret);
 	if (!code)
 		return 0;
@@ -215,7 +231,7 @@ int attach_tracepoint(struct kern_program *program, const char *target, struct k
 	fd = open_tracepoint(id, -1, 0);
 	if (fd < 0)
 		return libbpf_failed(program, fd, err);
-	code = take_link(bpf_program__attach_perf_event(program->program, fd), ret);
+	code = attach_event_fd(program, fd, ret);
 	if (code) {
 		close(fd);
 		return libbpf_failed(program, code, err);
