@@ -22,10 +22,10 @@ build:
 	@$(call MESON_SETUP,build,) ninja --quiet -C build
 
 build-sanitize:
-	@$(call MESON_SETUP,build-sanitize,-Db_sanitize=address$(comma)undefined -Db_lundef=false) \
+	@$(call MESON_SETUP,build-sanitize,-Db_sanitize=address$(comma)undefined -Db_lundef=false -Dtools=false) \
 		ninja --quiet -C build-sanitize
 
-build-arm64:
+build-arm64: build
 	@scripts/build-arm64
 
 bench:

@@ -24,14 +24,17 @@ int cli_data_folder(const char *name, char *path, size_t size)
 	char executable[4096];
 	ssize_t length = readlink("/proc/self/exe", executable, sizeof(executable) - 1);
 	struct stat status;
+	const char *folder;
 
 	if (length < 0)
 		return -errno;
 	executable[length] = 0;
-	snprintf(path, size, "%s/../share/duet/%s", dirname(executable), name);
-	if (stat(path, &status) || !S_ISDIR(status.st_mode))
-		return -ENOENT;
-	return 0;
+	folder = dirname(executable);
+	snprintf(path, size, "%s/../share/duet/%s", folder, name);
+	if (!stat(path, &status) && S_ISDIR(status.st_mode))
+		return 0;
+	snprintf(path, size, "%s/%s", folder, name); /* not installed: the build's own */
+	return !stat(path, &status) && S_ISDIR(status.st_mode) ? 0 : -ENOENT;
 }
 
 static bool ends_with(const char *text, const char *end)
