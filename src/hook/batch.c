@@ -33,8 +33,8 @@ static void find_direct(struct hook_batch *batch)
 	/* Checked: each record is a region for as long as its program runs. */
 	if (found == 1 && !half->options.checked &&
 	    vm_machine_code(half->vm, half->program_function[batch->only], &size))
-		batch->direct = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))
-			vm_function_address(half->vm, half->program_function[batch->only]);
+		batch->direct = (uint64_t(*)(uint64_t, uint64_t))vm_function_address(
+			half->vm, half->program_function[batch->only]);
 }
 
 /* What the program at @index returned: 1: the next may run, 0: not, or an error that ends all. */

@@ -136,7 +136,7 @@ int hook_run(struct hook_half *half, enum hook_kind kind,
 struct hook_batch {
 	/* The only program, compiled: may be called in place of hook_batch_run(), which then needs
 	 * to be told by hook_batch_after() when it gave other than 0 or *@attention is set. */
-	uint64_t (*direct)(uint64_t argument, uint64_t size, uint64_t, uint64_t, uint64_t);
+	uint64_t (*direct)(uint64_t argument, uint64_t size);
 	const uint32_t *attention;
 	/* inner */
 	struct hook_half *half;

@@ -194,7 +194,7 @@ int kern_ring_consume(struct kern_ring *ring, size_t limit);
  * 0 or *@attention is set; it ends the consume as the ring's own function does.
  */
 struct kern_direct {
-	uint64_t (*call)(uint64_t record, uint64_t size, uint64_t, uint64_t, uint64_t);
+	uint64_t (*call)(uint64_t record, uint64_t size);
 	const uint32_t *attention;
 	int (*after)(void *context, uint64_t result);
 	void *context;

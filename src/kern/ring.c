@@ -95,62 +95,106 @@ static bool look_again(struct kern_ring *ring, struct position *position)
 	return true;
 }
 
-static inline __attribute__((always_inline)) int hand_out(struct kern_ring *ring,
-							  const uint8_t *record, uint32_t size,
-							  const struct kern_direct *direct)
-{
-	uint64_t result;
+#define AHEAD 1024 /* bytes: what is fetched while a record is read */
 
-	if (!direct)
-		return ring->record(ring->context, record, size);
-	result = direct->call((uintptr_t)record, size, 0, 0, 0);
-	if (!(uint32_t)result && !*direct->attention)
-		return 0;
-	return direct->after(direct->context, result);
+/* The length with its header, rounded up. */
+static inline unsigned long step_over(uint32_t size)
+{
+	return ((size & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ + 7) & ~7ul;
+}
+
+/*
+ * Plain records from ring->at on, up to @stop and at most @left of them, straight to
+ * @direct->call(). Returns how many are left; ring->at tells where it ended. Nothing but this loop
+ * is run for most records, so it does as little as it can.
+ */
+static size_t hand_out_directly(struct kern_ring *ring, unsigned long stop, size_t left,
+				const struct kern_direct *direct, int *code)
+{
+	const uint32_t *attention = direct->attention;
+	unsigned long at = ring->at;
+
+	while (at < stop && left) {
+		const uint8_t *header = ring->data + (at & ring->mask);
+		uint32_t size = __atomic_load_n((const uint32_t *)header, __ATOMIC_ACQUIRE);
+		uint64_t result;
+
+		if (size & (BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT))
+			break;
+		__builtin_prefetch(header + AHEAD);
+		at += step_over(size);
+		ring->at = at; /* the call may not return */
+		left--;
+		result = direct->call((uintptr_t)header + BPF_RINGBUF_HDR_SZ, size);
+		if ((uint32_t)result | *attention) {
+			*code = direct->after(direct->context, result);
+			if (*code < 0)
+				break;
+		}
+	}
+	return left;
+}
+
+static size_t hand_out(struct kern_ring *ring, unsigned long stop, size_t left, int *code)
+{
+	while (ring->at < stop && left && *code >= 0) {
+		const uint8_t *header = ring->data + (ring->at & ring->mask);
+		uint32_t size = __atomic_load_n((const uint32_t *)header, __ATOMIC_ACQUIRE);
+
+		if (size & BPF_RINGBUF_BUSY_BIT)
+			break;
+		ring->at += step_over(size);
+		if (size & BPF_RINGBUF_DISCARD_BIT)
+			continue;
+		left--;
+		*code = ring->record(ring->context, header + BPF_RINGBUF_HDR_SZ, size);
+	}
+	return left;
+}
+
+/* Is the record at our position there, but not to be handed out? Then it is passed over. */
+static bool pass_over(struct kern_ring *ring, unsigned long end)
+{
+	const void *header = ring->data + (ring->at & ring->mask);
+	uint32_t size;
+
+	if (ring->at >= end)
+		return false;
+	size = __atomic_load_n((const uint32_t *)header, __ATOMIC_ACQUIRE);
+	if (size & BPF_RINGBUF_BUSY_BIT || !(size & BPF_RINGBUF_DISCARD_BIT))
+		return false;
+	ring->at += step_over(size);
+	return true;
 }
 
 /*
  * Hands out what is complete. Our position is published every eighth of the ring, not for each
- * record: the producers' cache line then stays with them. Two instances: @direct is NULL in one.
+ * record: the producers' cache line then stays with them.
  */
-static inline __attribute__((always_inline)) int
-consume_ringbuf(struct kern_ring *ring, size_t limit, const struct kern_direct *direct)
+static int consume_ringbuf(struct kern_ring *ring, size_t limit, const struct kern_direct *direct)
 {
 	/* A call that was left by siglongjmp() has not published where it was. */
-	unsigned long at = ring->at;
-	unsigned long published = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
-	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	struct position position = { .published = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED),
+				     .end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) };
 	size_t step = (ring->mask + 1) / 8, all = limit ? limit : INT32_MAX, left = all;
 	int code = 0;
 
 	while (left && code >= 0) {
-		const uint32_t *header = (const void *)(ring->data + (at & ring->mask));
-		uint32_t size =
-			at < end ? __atomic_load_n(header, __ATOMIC_ACQUIRE) : BPF_RINGBUF_BUSY_BIT;
+		unsigned long before = ring->at, stop = position.published + step;
 
-		if (size & BPF_RINGBUF_BUSY_BIT) {
-			struct position position = { at, published, end };
-
-			if (!look_again(ring, &position))
-				break;
-			published = position.published;
-			end = position.end;
-			continue;
-		}
-		at += ((size & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ + 7) & ~7ul;
-		__builtin_prefetch(ring->data + ((at + 1024) & ring->mask));
-		ring->at = at;
-		if (!(size & BPF_RINGBUF_DISCARD_BIT)) {
-			code = hand_out(ring, (const uint8_t *)header + BPF_RINGBUF_HDR_SZ, size,
-					direct);
-			left--;
-		}
-		if (at - published >= step) {
-			__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
-			published = at;
+		stop = stop < position.end ? stop : position.end;
+		left = direct ? hand_out_directly(ring, stop, left, direct, &code)
+			      : hand_out(ring, stop, left, &code);
+		position.at = ring->at;
+		if (position.at - position.published >= step) {
+			__atomic_store_n(ring->consumer, position.at, __ATOMIC_RELEASE);
+			position.published = position.at;
+		} else if (position.at == before && !pass_over(ring, position.end) &&
+			   !look_again(ring, &position)) {
+			break;
 		}
 	}
-	__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
+	__atomic_store_n(ring->consumer, ring->at, __ATOMIC_RELEASE);
 	return code < 0 ? code : (int)(all - left);
 }
 
