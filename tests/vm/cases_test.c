@@ -3,13 +3,14 @@
  * cases_test CASES.tsv...
  *
  * Runs the cases of each file (name, memory, program, result; the first line names the columns) in
- * this process. TAP.
+ * this process, in every engine. TAP.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "host.h"
 #include "program.h"
 
 struct state {
@@ -27,38 +28,24 @@ static int split(char *line, char **fields, int n)
 	return 0;
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
-#define COMPILER VM_ENGINE_JIT
-#else
-#define COMPILER VM_ENGINE_INTERPRETER
-#endif
-
-static const struct {
-	const char *name;
-	struct vm_options how;
-} ways[] = {
-	{ "interpreter", { .engine = VM_ENGINE_INTERPRETER } },
-	{ "checked interpreter", { .engine = VM_ENGINE_INTERPRETER, .checked = true } },
-	{ "compiler", { .engine = COMPILER } },
-	{ "compiler without passes", { .engine = COMPILER, .passes_off = VM_PASS_ALL } },
-	{ "checked compiler", { .engine = COMPILER, .checked = true } },
-};
-
-/* Every way to run it must give the result of the case. */
+/* Every engine must give the result of the case. */
 static const char *run_case(char **fields, char *why, size_t size)
 {
 	uint64_t result, want = strtoull(fields[3], NULL, 16);
 	char text[400];
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < nengines; i++) {
 		CLEANUP(buf_deinit) struct buf memory = { 0 }, code = { 0 };
+		struct vm_options how = { .engine = engines[i].kind,
+					  .checked = engines[i].checked,
+					  .passes_off = engines[i].passes_off };
 
 		if (program_from_hex(fields[1], &memory) || program_from_hex(fields[2], &code))
 			return "is not hex";
-		if (program_run(&code, &memory, &ways[i].how, &result, text, sizeof(text)))
-			snprintf(why, size, "%s: %s", ways[i].name, text);
+		if (program_run(&code, &memory, &how, &result, text, sizeof(text)))
+			snprintf(why, size, "%s: %s", engines[i].name, text);
 		else if (result != want)
-			snprintf(why, size, "%s: want 0x%llx, got 0x%llx", ways[i].name,
+			snprintf(why, size, "%s: want 0x%llx, got 0x%llx", engines[i].name,
 				 (unsigned long long)want, (unsigned long long)result);
 		else
 			continue;
