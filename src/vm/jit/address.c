@@ -142,7 +142,7 @@ static bool reads_elsewhere(const struct jit_insn *insn, uint8_t reg)
 	} else { /* a sum */
 		rest.a = rest.b = rest.base = rest.index = JIT_NONE;
 	}
-	return jit_reads(&rest) & jit_bit(reg);
+	return jit_read_set(&rest) & jit_bit(reg);
 }
 
 /* What @insn's address becomes when @sum goes in for @reg. */
@@ -190,11 +190,11 @@ static uint32_t last_reader(const struct jit_function *function, const struct ji
 
 	for (uint32_t i = at + 1; i < end; i++) {
 		const struct jit_insn *insn = &function->insns[i];
-		uint16_t writes = jit_writes(insn);
+		uint16_t writes = jit_write_set(insn);
 
 		if (i - at > LOOK_AHEAD)
 			return 0;
-		if (jit_reads(insn) & jit_bit(reg)) {
+		if (jit_read_set(insn) & jit_bit(reg)) {
 			if ((lost && !PLANT(15)) || !combined(function, insn, reg, sum, &address))
 				return 0;
 			last = i;
@@ -219,7 +219,7 @@ static uint32_t fold(struct jit_function *function, const struct jit_block *bloc
 		return 0;
 	last = last_reader(function, block, at, &sum, live_out);
 	for (uint32_t i = at + 1; i <= last; i++) {
-		if (!(jit_reads(&insns[i]) & jit_bit(reg)))
+		if (!(jit_read_set(&insns[i]) & jit_bit(reg)))
 			continue;
 		combined(function, &insns[i], reg, &sum, &address);
 		put_back(&insns[i], &address);

@@ -137,7 +137,7 @@ static unsigned int result(const struct jit_function *function, const struct jit
 
 void jit_step_bits(const struct jit_function *function, const struct jit_insn *insn, uint8_t *bits)
 {
-	uint16_t writes = jit_writes(insn);
+	uint16_t writes = jit_write_set(insn);
 
 	if (!writes)
 		return;

@@ -154,7 +154,6 @@ void jit_graph_make(struct jit_function *function, struct jit_arena *arena, stru
 	ret->number = jit_take(arena, n, sizeof(uint32_t));
 	ret->last = jit_take(arena, n, sizeof(uint32_t));
 	ret->loop = jit_take(arena, n, sizeof(uint32_t));
-	ret->writes = jit_take(arena, n, sizeof(uint16_t));
 	ret->header = jit_take(arena, n, sizeof(bool));
 	search(function, *arena, ret);
 	memset(ret->place, 0xff, n * sizeof(*ret->place)); /* JIT_NOWHERE */

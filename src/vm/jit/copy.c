@@ -118,10 +118,10 @@ static void set_result(struct jit_walk *walk, const struct jit_insn *insn, unsig
 /* After the instruction. */
 static void step(struct jit_walk *walk, const struct jit_insn *insn)
 {
-	uint16_t writes = jit_writes(insn);
+	uint16_t writes = jit_write_set(insn);
 	uint8_t bits[ISA_REGISTERS];
 
-	walk->unread &= ~jit_reads(insn);
+	walk->unread &= ~jit_read_set(insn);
 	jit_note_slots(walk, insn);
 	if (!writes)
 		return;
@@ -263,7 +263,7 @@ static void know_nothing(struct jit_state *now)
 
 /* What is known at the start of the block that is number @place of the walk. */
 static void start(struct jit_walk *walk, const struct jit_graph *graph, uint32_t place,
-		  const struct jit_state *ends, const uint8_t *bits)
+		  const struct jit_state *ends, const uint8_t *bits, const uint16_t *writes)
 {
 	uint32_t block = graph->forward[place];
 	struct jit_state *now = &walk->now;
@@ -283,7 +283,7 @@ static void start(struct jit_walk *walk, const struct jit_graph *graph, uint32_t
 	if (first)
 		know_nothing(now);
 	if (graph->header[block])
-		enter_loop(now, graph->writes[block]);
+		enter_loop(now, writes[block]);
 	walk->roots = 0;
 	for (uint8_t reg = 0; reg < ISA_REGISTERS; reg++) {
 		uint8_t known = bits[(size_t)block * ISA_REGISTERS + reg];
@@ -296,7 +296,8 @@ static void start(struct jit_walk *walk, const struct jit_graph *graph, uint32_t
 
 size_t jit_copies_size(const struct jit_function *function)
 {
-	return jit_bits_size(function) + function->nblocks * sizeof(struct jit_state) + 16;
+	return jit_bits_size(function) +
+	       function->nblocks * (sizeof(struct jit_state) + sizeof(uint16_t)) + 32;
 }
 
 bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
@@ -306,10 +307,11 @@ bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
 				 .copies = function->passes & VM_PASS_COPY,
 				 .inlines = function->passes & VM_PASS_INLINE };
 	const uint8_t *bits = jit_find_bits(function, graph, &arena);
+	const uint16_t *writes = jit_find_writes(function, graph, &arena);
 	struct jit_state *ends = jit_take(&arena, graph->nblocks, sizeof(*ends));
 
 	for (uint32_t place = 0; place < graph->nblocks; place++) {
-		start(&walk, graph, place, ends, bits);
+		start(&walk, graph, place, ends, bits, writes);
 		walk_block(&walk, graph->forward[place]);
 		ends[place] = walk.now;
 	}

@@ -37,13 +37,13 @@ void jit_delete(struct jit_insn *insn)
 
 void jit_remove_dead(struct jit_function *function, const struct jit_graph *graph)
 {
-	for (uint32_t k = 0; k < graph->nblocks; k++) {
-		const struct jit_block *block = &function->blocks[graph->forward[k]];
+	for (uint32_t k = graph->nblocks; k-- > 0;) {
+		struct jit_block *block = &function->blocks[graph->forward[k]];
 		uint16_t live = jit_live_out(function, graph->forward[k]);
 
 		for (uint32_t i = block->count; i-- > 0;) {
 			struct jit_insn *insn = &function->insns[block->first + i];
-			uint16_t writes = jit_writes(insn);
+			uint16_t writes = jit_write_set(insn);
 
 			if (!(writes & live) && is_pure(function, insn)) {
 				jit_delete(insn);
@@ -53,7 +53,8 @@ void jit_remove_dead(struct jit_function *function, const struct jit_graph *grap
 				jit_delete(insn);
 				continue;
 			}
-			live = (live & ~writes) | jit_reads(insn);
+			live = (live & ~writes) | jit_read_set(insn);
 		}
+		block->live_in = live;
 	}
 }

@@ -32,6 +32,7 @@ struct layout {
 	uint32_t *after, *before;  /* neighbour in its chain */
 	uint32_t *chain;           /* union-find */
 	uint32_t *place;           /* in order; JIT_NOWHERE: not yet */
+	uint8_t (*keys)[2];        /* of the ways to `next` and `taken` */
 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -76,13 +77,21 @@ static unsigned int class_of(const struct layout *l, uint32_t from, uint32_t to)
 	return class - (class != LEAVES && l->graph->place[to] <= l->graph->place[from]);
 }
 
-static unsigned int key_of(const struct layout *l, uint32_t from, uint32_t to)
+static unsigned int find_key(const struct layout *l, uint32_t from, uint32_t to)
 {
 	const struct jit_block *blocks = l->function->blocks;
 	unsigned int class = class_of(l, from, to);
 	uint32_t depth = least(least(blocks[from].depth, blocks[to].depth), MAX_DEPTH);
 
 	return class == COLD ? 0 : depth * CLASSES + class;
+}
+
+/* Of the way to successor @i. */
+static unsigned int key_of(const struct layout *l, uint32_t from, uint32_t i)
+{
+	return i < 2 && jit_end_of(l->function, from)->op != JIT_SWITCH
+		       ? l->keys[from][i]
+		       : find_key(l, from, *jit_successor(l->function, from, i));
 }
 
 /* Each bucket is filled from its end, so that earlier blocks come first. */
@@ -94,10 +103,13 @@ static void sort_edges(struct layout *l)
 
 		for (uint32_t i = n; i-- > 0;) {
 			uint32_t to = *jit_successor(l->function, from, i);
-			uint32_t *bucket = &l->buckets[key_of(l, from, to)];
+			unsigned int key = find_key(l, from, to);
+			uint32_t *bucket = &l->buckets[key];
 
 			l->edges[l->nedges] = (struct edge){ from, to, *bucket };
 			*bucket = l->nedges++;
+			if (i < 2)
+				l->keys[from][i] = key;
 		}
 	}
 }
@@ -147,10 +159,11 @@ static void append_chain(struct layout *l, uint32_t block, struct queue *queue)
 		function->order[function->norder++] = block;
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t to = *jit_successor(function, block, i);
-			unsigned int key = key_of(l, block, to);
+			unsigned int key;
 
 			if (l->place[to] != JIT_NOWHERE)
 				continue;
+			key = key_of(l, block, i);
 			l->edges[l->nedges] = (struct edge){ block, to, queue->buckets[key] };
 			queue->buckets[key] = l->nedges++;
 			queue->filled[key / 64] |= 1ull << key % 64;
@@ -214,8 +227,7 @@ static void turn_branches(struct layout *l)
 
 		if (end->op != JIT_BRANCH || l->place[block->next] == i + 1)
 			continue;
-		if (l->place[block->taken] != i + 1 &&
-		    key_of(l, at, block->taken) >= key_of(l, at, block->next))
+		if (l->place[block->taken] != i + 1 && key_of(l, at, 1) >= key_of(l, at, 0))
 			continue;
 		taken = block->taken;
 		block->taken = block->next;
@@ -228,7 +240,7 @@ size_t jit_layout_size(const struct jit_function *function)
 {
 	size_t n = function->nblocks + 1, edges = 2 * n + function->ntargets;
 
-	return 4 * n * sizeof(uint32_t) + 2 * edges * sizeof(struct edge) + 64;
+	return 4 * n * sizeof(uint32_t) + 2 * n + 2 * edges * sizeof(struct edge) + 64;
 }
 
 void jit_lay_out(struct jit_function *function, const struct jit_graph *graph,
@@ -242,6 +254,7 @@ void jit_lay_out(struct jit_function *function, const struct jit_graph *graph,
 	l.before = jit_take(&arena, n, sizeof(uint32_t));
 	l.chain = jit_take(&arena, n, sizeof(uint32_t));
 	l.place = jit_take(&arena, n, sizeof(uint32_t));
+	l.keys = jit_take(&arena, n, sizeof(*l.keys));
 	memset(l.after, 0xff, n * sizeof(uint32_t));
 	memset(l.before, 0xff, n * sizeof(uint32_t));
 	memset(l.place, 0xff, n * sizeof(uint32_t));

@@ -2,51 +2,14 @@
 /* Which registers an instruction reads and writes, and which of them are needed later. */
 #include "vm/jit/passes.h"
 
-#include "vm/jit/plant.h"
-
-/* r1 to rN */
-static uint16_t arguments(unsigned int count)
-{
-	return ((1u << count) - 1) << 1;
-}
-
 uint16_t jit_reads(const struct jit_insn *insn)
 {
-	uint16_t reads =
-		jit_bit(insn->a) | jit_bit(insn->b) | jit_bit(insn->base) | jit_bit(insn->index);
-
-	switch (insn->op) {
-	case JIT_CALL_C:
-	case JIT_CALL_LOCAL:
-	case JIT_CALLX:
-		return reads | arguments(insn->size);
-	case JIT_F64:
-		return reads | arguments(2);
-	case JIT_CMPXCHG:
-		return reads | !PLANT(10);
-	case JIT_EXIT:
-		return reads | 1;
-	default:
-		return reads;
-	}
+	return jit_read_set(insn);
 }
 
 uint16_t jit_writes(const struct jit_insn *insn)
 {
-	switch (insn->op) {
-	case JIT_CALL_C:
-	case JIT_CALL_LOCAL:
-	case JIT_CALLX:
-	case JIT_ARRAY:
-	case JIT_F64:
-		return JIT_CLOBBERED;
-	case JIT_CMPXCHG:
-		return 1;
-	case JIT_ATOMIC:
-		return insn->flags & JIT_FLAG_FETCH && !PLANT(11) ? jit_bit(insn->b) : 0;
-	default:
-		return jit_bit(insn->dst);
-	}
+	return jit_write_set(insn);
 }
 
 struct effect {
@@ -64,9 +27,9 @@ static struct effect effect_of(const struct jit_function *function, const struct
 
 	for (uint32_t i = block->count; i-- > 0;) {
 		const struct jit_insn *insn = &function->insns[block->first + i];
-		uint16_t writes = jit_writes(insn);
+		uint16_t writes = jit_write_set(insn);
 
-		effect.reads = (effect.reads & ~writes) | jit_reads(insn);
+		effect.reads = (effect.reads & ~writes) | jit_read_set(insn);
 		effect.writes |= writes;
 	}
 	return effect;
@@ -109,17 +72,34 @@ void jit_liveness(struct jit_function *function, const struct jit_graph *graph,
 	}
 }
 
-void jit_mark_live(struct jit_function *function, const struct jit_graph *graph)
+void jit_finish(struct jit_function *function)
 {
-	for (uint32_t k = 0; k < graph->nblocks; k++) {
-		const struct jit_block *block = &function->blocks[graph->forward[k]];
-		uint16_t live = jit_live_out(function, graph->forward[k]);
+	uint16_t reads = 0, writes = 0;
 
-		for (uint32_t i = block->count; i-- > 0;) {
-			struct jit_insn *insn = &function->insns[block->first + i];
+	function->calls = false;
+	for (uint32_t k = 0; k < function->norder; k++) {
+		struct jit_block *block = &function->blocks[function->order[k]];
+		uint16_t live = jit_live_out(function, function->order[k]);
+		uint32_t to = block->first + block->count;
 
+		for (uint32_t i = to; i-- > block->first;) {
+			struct jit_insn *insn = &function->insns[i];
+			uint16_t read = jit_read_set(insn), written = jit_write_set(insn);
+
+			if (insn->op == JIT_NOP)
+				continue;
 			insn->live = live;
-			live = (live & ~jit_writes(insn)) | jit_reads(insn);
+			live = (live & ~written) | read;
+			reads |= read;
+			writes |= written;
+			function->calls |= insn->op >= JIT_CALL_C && insn->op <= JIT_CALLX;
+			if (--to != i)
+				function->insns[to] = *insn;
 		}
+		block->count -= to - block->first;
+		block->first = to;
 	}
+	function->used = reads | writes;
+	function->written = writes;
+	function->uses_frame = function->used & jit_bit(ISA_FRAME);
 }

@@ -14,7 +14,6 @@ struct loops {
 	uint32_t *in;    /* block that a block was collapsed into: union-find with path halving */
 	uint32_t *queue; /* members of the loop that is collected */
 	uint32_t nqueue;
-	bool irreducible;
 };
 
 static uint32_t find(struct loops *l, uint32_t block)
@@ -40,14 +39,13 @@ static void add(struct loops *l, uint32_t header, uint32_t block)
 		return;
 	l->in[block] = header;
 	l->graph->loop[block] = header;
-	l->graph->writes[header] |= l->graph->writes[block];
 	l->queue[l->nqueue++] = block;
 }
 
 /* Collects what reaches the header again without passing it. */
 static void collect(struct loops *l, uint32_t header)
 {
-	const struct jit_graph *graph = l->graph;
+	struct jit_graph *graph = l->graph;
 
 	l->nqueue = 0;
 	for (uint32_t i = graph->first_pred[header]; i < graph->first_pred[header + 1]; i++) {
@@ -65,21 +63,11 @@ static void collect(struct loops *l, uint32_t header)
 			if (descends(graph, pred, block))
 				continue; /* back to the header of an inner loop */
 			if (!descends(graph, find(l, pred), header))
-				l->irreducible = true;
+				graph->irreducible = true;
 			else
 				add(l, header, pred);
 		}
 	}
-}
-
-static uint16_t writes_of(const struct jit_function *function, uint32_t block)
-{
-	const struct jit_block *b = &function->blocks[block];
-	uint16_t writes = 0;
-
-	for (uint32_t i = 0; i < b->count; i++)
-		writes |= jit_writes(&function->insns[b->first + i]);
-	return writes;
 }
 
 void jit_find_loops(struct jit_function *function, struct jit_arena arena, struct jit_graph *graph)
@@ -90,6 +78,7 @@ void jit_find_loops(struct jit_function *function, struct jit_arena arena, struc
 
 	l.in = jit_take(&arena, n, sizeof(*l.in));
 	l.queue = jit_take(&arena, n, sizeof(*l.queue));
+	graph->irreducible = false;
 	memset(graph->header, 0, n * sizeof(*graph->header));
 	memset(graph->loop, 0xff, n * sizeof(*graph->loop)); /* JIT_NOWHERE */
 	for (uint32_t i = 0; i < graph->nblocks; i++) {
@@ -97,7 +86,6 @@ void jit_find_loops(struct jit_function *function, struct jit_arena arena, struc
 
 		l.in[block] = block;
 		by_number[graph->number[block]] = block;
-		graph->writes[block] = writes_of(function, block);
 	}
 	for (uint32_t i = graph->nblocks; i-- > 0;)
 		collect(&l, by_number[i]);
@@ -107,7 +95,34 @@ void jit_find_loops(struct jit_function *function, struct jit_arena arena, struc
 		function->blocks[block].depth =
 			(loop == JIT_NOWHERE ? 0 : function->blocks[loop].depth) +
 			graph->header[block];
-		if (l.irreducible && graph->header[block])
-			graph->writes[block] = (1u << ISA_FRAME) - 1;
 	}
+}
+
+static uint16_t writes_of(const struct jit_function *function, uint32_t block)
+{
+	const struct jit_block *b = &function->blocks[block];
+	uint16_t writes = 0;
+
+	for (uint32_t i = 0; i < b->count; i++)
+		writes |= jit_write_set(&function->insns[b->first + i]);
+	return writes;
+}
+
+uint16_t *jit_find_writes(const struct jit_function *function, const struct jit_graph *graph,
+			  struct jit_arena *arena)
+{
+	uint16_t *writes = jit_take(arena, function->nblocks, sizeof(*writes));
+
+	for (uint32_t i = 0; i < graph->nblocks; i++)
+		writes[graph->forward[i]] = writes_of(function, graph->forward[i]);
+	/* Members come behind their headers, inner headers too. */
+	for (uint32_t i = graph->nblocks; i-- > 0;) {
+		uint32_t block = graph->forward[i], loop = graph->loop[block];
+
+		if (graph->irreducible && graph->header[block])
+			writes[block] = (1u << ISA_FRAME) - 1;
+		if (loop != JIT_NOWHERE)
+			writes[loop] |= writes[block];
+	}
+	return writes;
 }

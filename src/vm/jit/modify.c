@@ -47,11 +47,11 @@ static uint32_t writer_of(const struct jit_function *function, uint32_t first, u
 {
 	for (uint32_t i = at; i-- > first && at - i <= LOOK_BACK;) {
 		const struct jit_insn *insn = &function->insns[i];
-		uint16_t writes = jit_writes(insn);
+		uint16_t writes = jit_write_set(insn);
 
 		if (writes & jit_bit(reg))
 			return i;
-		if (touches_memory(insn) || jit_reads(insn) & jit_bit(reg))
+		if (touches_memory(insn) || jit_read_set(insn) & jit_bit(reg))
 			return JIT_NOWHERE;
 		*passed |= writes;
 	}
@@ -64,7 +64,7 @@ static uint16_t address_registers(const struct jit_insn *insn)
 }
 
 /* @live: registers that are read behind the store. */
-static void try_modify(struct jit_function *function, uint32_t first, uint32_t at, uint16_t live)
+static bool try_modify(struct jit_function *function, uint32_t first, uint32_t at, uint16_t live)
 {
 	struct jit_insn *store = &function->insns[at], *change, *load;
 	unsigned int unused = 64 - 8 * store->size;
@@ -74,13 +74,13 @@ static void try_modify(struct jit_function *function, uint32_t first, uint32_t a
 
 	if (store->op != JIT_STORE || store->b == JIT_NONE || live & jit_bit(store->b) ||
 	    address_registers(store) & jit_bit(store->b))
-		return;
+		return false;
 	changer = writer_of(function, first, at, store->b, &passed);
 	if (changer == JIT_NOWHERE)
-		return;
+		return false;
 	change = &function->insns[changer];
 	if (!can_modify(change->op) || change->width < (store->size == 8 && !PLANT(12) ? 8 : 4))
-		return;
+		return false;
 	/* Which operand was loaded? */
 	loader = writer_of(function, first, changer, change->a, &passed_before);
 	other = change->b;
@@ -91,20 +91,20 @@ static void try_modify(struct jit_function *function, uint32_t first, uint32_t a
 		other = change->a;
 	}
 	if (loader == JIT_NOWHERE || function->insns[loader].op != JIT_LOAD)
-		return;
+		return false;
 	load = &function->insns[loader];
 	if (!same_place(load, store) || other == load->dst ||
 	    (passed | (PLANT(13) ? 0 : passed_before) | jit_bit(store->b)) &
 		    address_registers(store) ||
 	    jit_bit(load->dst) & address_registers(load) || passed & jit_bit(other) ||
 	    (other != JIT_NONE && other == store->b))
-		return;
+		return false;
 	if (load->dst != store->b && (live & jit_bit(load->dst)))
-		return;
+		return false;
 	/* Between the change and the store nobody reads what was loaded. */
 	for (uint32_t i = changer + 1; i < at; i++)
-		if (jit_reads(&function->insns[i]) & jit_bit(load->dst))
-			return;
+		if (jit_read_set(&function->insns[i]) & jit_bit(load->dst))
+			return false;
 	store->op = JIT_MODIFY;
 	store->sub = change->op;
 	store->insn = load->insn; /* the load is what would fault */
@@ -112,6 +112,7 @@ static void try_modify(struct jit_function *function, uint32_t first, uint32_t a
 	store->imm = (int64_t)(change->imm << unused) >> unused;
 	jit_delete(load);
 	jit_delete(change);
+	return true;
 }
 
 /* Comparing `size` bytes in memory must tell the same as comparing what was loaded. */
@@ -123,7 +124,7 @@ static bool compares_alike(const struct jit_insn *load, struct jit_insn *branch)
 	if (load->size == branch->width)
 		return true;
 	if (load->flags & JIT_FLAG_SIGNED || branch->b != JIT_NONE || load->size > branch->width ||
-	    (branch->imm > most && !PLANT(14)))
+	    branch->imm > most)
 		return false;
 	if (!is_signed)
 		return true;
@@ -131,23 +132,23 @@ static bool compares_alike(const struct jit_insn *load, struct jit_insn *branch)
 	return true;
 }
 
-static void try_branch(struct jit_function *function, const struct jit_block *block, uint16_t live)
+static bool try_branch(struct jit_function *function, const struct jit_block *block, uint16_t live)
 {
 	uint32_t at = block->first + block->count - 1, loader;
 	struct jit_insn *branch = &function->insns[at], *load, wanted = *branch;
 	uint16_t passed = 0;
 
 	if (branch->op != JIT_BRANCH || branch->a == JIT_NONE || live & jit_bit(branch->a))
-		return;
+		return false;
 	if (branch->a == branch->b)
-		return;
+		return false;
 	loader = writer_of(function, block->first, at, branch->a, &passed);
 	if (loader == JIT_NOWHERE)
-		return;
+		return false;
 	load = &function->insns[loader];
 	if (load->op != JIT_LOAD || (passed | jit_bit(load->dst)) & address_registers(load) ||
 	    !compares_alike(load, &wanted))
-		return;
+		return false;
 	wanted.a = JIT_NONE;
 	wanted.base = load->base;
 	wanted.index = load->index;
@@ -158,23 +159,27 @@ static void try_branch(struct jit_function *function, const struct jit_block *bl
 	wanted.insn = load->insn; /* it may fault */
 	*branch = wanted;
 	jit_delete(load);
+	return true;
 }
 
-void jit_fuse_memory(struct jit_function *function, const struct jit_graph *graph)
+bool jit_fuse_memory(struct jit_function *function, const struct jit_graph *graph)
 {
+	bool changed = false;
+
 	for (uint32_t k = 0; k < graph->nblocks; k++) {
 		const struct jit_block *block = &function->blocks[graph->forward[k]];
 		uint16_t live = jit_live_out(function, graph->forward[k]);
 
 		if (function->target->has_branch_memory)
-			try_branch(function, block, live);
+			changed |= try_branch(function, block, live);
 		if (!function->target->has_modify)
 			continue;
 		for (uint32_t i = block->count; i-- > 0;) {
 			const struct jit_insn *insn = &function->insns[block->first + i];
 
-			try_modify(function, block->first, block->first + i, live);
-			live = (live & ~jit_writes(insn)) | jit_reads(insn);
+			changed |= try_modify(function, block->first, block->first + i, live);
+			live = (live & ~jit_write_set(insn)) | jit_read_set(insn);
 		}
 	}
+	return changed;
 }

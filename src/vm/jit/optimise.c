@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The order of the passes, and what the back ends want to know of a function as a whole. */
+/* The order of the passes. */
 #include "vm/jit/passes.h"
 
 #include <errno.h>
@@ -32,47 +32,6 @@ static void clear_unset(struct jit_function *function)
 	}
 }
 
-/* Takes out what was deleted. */
-static void close_gaps(struct jit_function *function)
-{
-	for (uint32_t k = 0; k < function->norder; k++) {
-		struct jit_block *block = &function->blocks[function->order[k]];
-		struct jit_insn *insns = &function->insns[block->first];
-		uint32_t kept = 0;
-
-		for (uint32_t i = 0; i < block->count; i++)
-			if (insns[i].op != JIT_NOP)
-				insns[kept++] = insns[i];
-		block->count = kept;
-	}
-}
-
-static bool calls(uint8_t op)
-{
-	return op == JIT_CALL_C || op == JIT_CALL_LOCAL || op == JIT_CALLX;
-}
-
-static void summarise(struct jit_function *function)
-{
-	uint16_t reads = 0, writes = 0;
-
-	function->calls = false;
-	for (uint32_t k = 0; k < function->norder; k++) {
-		const struct jit_block *block = &function->blocks[function->order[k]];
-
-		for (uint32_t i = 0; i < block->count; i++) {
-			const struct jit_insn *insn = &function->insns[block->first + i];
-
-			reads |= jit_reads(insn);
-			writes |= jit_writes(insn);
-			function->calls |= calls(insn->op);
-		}
-	}
-	function->used = reads | writes;
-	function->written = writes;
-	function->uses_frame = function->used & jit_bit(ISA_FRAME);
-}
-
 static size_t scratch_size(const struct jit_function *function)
 {
 	const size_t sizes[] = { jit_copies_size(function), jit_liveness_size(function),
@@ -85,7 +44,10 @@ static size_t scratch_size(const struct jit_function *function)
 	return jit_graph_size(function) + most;
 }
 
-/* The passes that change instructions. */
+/*
+ * The passes that change instructions. Registers are live at the start of blocks what they were
+ * before, or less: it is found out once.
+ */
 static int change_insns(struct jit_function *function, struct jit_graph *graph,
 			struct jit_arena all)
 {
@@ -97,22 +59,16 @@ static int change_insns(struct jit_function *function, struct jit_graph *graph,
 		arena = all;
 		jit_graph_make(function, &arena, graph);
 	}
-	if (function->passes & VM_PASS_DEAD) {
-		jit_liveness(function, graph, arena);
+	jit_liveness(function, graph, arena);
+	if (function->passes & VM_PASS_DEAD)
 		jit_remove_dead(function, graph);
-	}
-	if (function->passes & VM_PASS_ADDRESS) {
-		jit_liveness(function, graph, arena);
+	if (function->passes & VM_PASS_ADDRESS)
 		jit_fold_addresses(function, graph);
-	}
 	if (jit_checks(function, graph))
 		return -ENOMEM;
-	if (function->passes & VM_PASS_MODIFY) {
-		jit_liveness(function, graph, arena);
-		jit_fuse_memory(function, graph);
-		if (function->passes & VM_PASS_ADDRESS) /* fewer readers */
-			jit_fold_addresses(function, graph);
-	}
+	if (function->passes & VM_PASS_MODIFY && jit_fuse_memory(function, graph) &&
+	    function->passes & VM_PASS_ADDRESS) /* addresses have fewer readers */
+		jit_fold_addresses(function, graph);
 	return 0;
 }
 
@@ -132,20 +88,19 @@ int jit_optimise(struct jit_function *function)
 	if (jit_scratch(function, scratch_size(function), &all) ||
 	    change_insns(function, &graph, all))
 		return -ENOMEM;
-	if (function->passes & VM_PASS_LAYOUT)
-		jit_thread_jumps(function, &graph);
 	arena = all;
-	jit_graph_make(function, &arena, &graph);
+	arena.at += jit_graph_size(function); /* the graph stays */
+	if (function->passes & VM_PASS_LAYOUT && jit_thread_jumps(function, &graph)) {
+		arena = all;
+		jit_graph_make(function, &arena, &graph);
+	}
 	if (function->passes & VM_PASS_LAYOUT)
 		jit_lay_out(function, &graph, arena);
 	else
 		program_order(function);
 	if (function->passes & VM_PASS_ALIGN)
 		jit_align_loops(function, &graph, arena);
-	jit_liveness(function, &graph, arena);
 	clear_unset(function);
-	close_gaps(function);
-	jit_mark_live(function, &graph);
-	summarise(function);
+	jit_finish(function);
 	return 0;
 }

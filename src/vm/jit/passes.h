@@ -6,6 +6,7 @@
 #pragma once
 
 #include "vm/jit/jit.h"
+#include "vm/jit/plant.h"
 
 #define JIT_CLOBBERED 0x3f /* r0 to r5: lost in a call */
 
@@ -22,9 +23,53 @@ void *jit_take(struct jit_arena *arena, size_t count, size_t size);
 /* Makes room for @ninsns more instructions and @nblocks more blocks. */
 int jit_reserve(struct jit_function *function, size_t ninsns, size_t nblocks);
 
+/* 0 for JIT_NONE. */
 static inline uint16_t jit_bit(uint8_t reg)
 {
-	return reg == JIT_NONE ? 0 : 1u << reg;
+	return 1u << (reg & 31);
+}
+
+/* jit_reads() and jit_writes(), which every pass calls for every instruction. */
+static inline uint16_t jit_read_set(const struct jit_insn *insn)
+{
+	uint16_t reads =
+		jit_bit(insn->a) | jit_bit(insn->b) | jit_bit(insn->base) | jit_bit(insn->index);
+
+	if (insn->op < JIT_CMPXCHG)
+		return reads;
+	switch (insn->op) {
+	case JIT_CALL_C:
+	case JIT_CALL_LOCAL:
+	case JIT_CALLX: /* r1 to rN */
+		return reads | ((1u << insn->size) - 1) << 1;
+	case JIT_F64:
+		return reads | 1 << 1 | 1 << 2;
+	case JIT_EXIT:
+	case JIT_CMPXCHG:
+		return reads | !PLANT(10);
+	default:
+		return reads;
+	}
+}
+
+static inline uint16_t jit_write_set(const struct jit_insn *insn)
+{
+	if (insn->op < JIT_ATOMIC)
+		return jit_bit(insn->dst);
+	switch (insn->op) {
+	case JIT_CALL_C:
+	case JIT_CALL_LOCAL:
+	case JIT_CALLX:
+	case JIT_ARRAY:
+	case JIT_F64:
+		return JIT_CLOBBERED;
+	case JIT_CMPXCHG:
+		return 1;
+	case JIT_ATOMIC:
+		return insn->flags & JIT_FLAG_FETCH && !PLANT(11) ? jit_bit(insn->b) : 0;
+	default:
+		return 0;
+	}
 }
 
 static inline struct jit_insn *jit_end_of(const struct jit_function *function, uint32_t block)
@@ -79,7 +124,7 @@ struct jit_graph {
 	uint32_t *preds;         /* of blocks that can be reached, once an edge */
 	uint32_t *number, *last; /* in the order of the search, and the last one found from there */
 	uint32_t *loop;   /* header of the innermost loop around it; of a header: the next outer */
-	uint16_t *writes; /* registers that the block writes; of a header: that the loop writes */
+	bool irreducible; /* a loop is entered elsewhere than at its header */
 	bool *header;     /* an edge comes back to it */
 };
 
@@ -88,30 +133,35 @@ size_t jit_graph_size(const struct jit_function *function);
 void jit_graph_make(struct jit_function *function, struct jit_arena *arena, struct jit_graph *ret);
 /* loops.c: its second half. */
 void jit_find_loops(struct jit_function *function, struct jit_arena arena, struct jit_graph *graph);
+/* Registers that blocks write, for a header: that its loop writes. */
+uint16_t *jit_find_writes(const struct jit_function *function, const struct jit_graph *graph,
+			  struct jit_arena *arena);
 
 /* live.c: sets live_in of the blocks. @arena: jit_liveness_size(). */
 size_t jit_liveness_size(const struct jit_function *function);
 void jit_liveness(struct jit_function *function, const struct jit_graph *graph,
 		  struct jit_arena arena);
 uint16_t jit_live_out(const struct jit_function *function, uint32_t block);
-/* ... then `live` of all instructions. */
-void jit_mark_live(struct jit_function *function, const struct jit_graph *graph);
+/* ... then, when the order is there: `live` of all instructions, without those that were deleted,
+ * and what the function uses and writes as a whole. */
+void jit_finish(struct jit_function *function);
 
 /* copy.c: copies and numbers, and inlined look-ups. True: a branch is gone, the graph is out of date. */
 size_t jit_copies_size(const struct jit_function *function);
 bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
 		struct jit_arena arena);
 
-/* dead.c: needs live_in. */
+/* dead.c: needs live_in, and keeps it. */
 void jit_remove_dead(struct jit_function *function, const struct jit_graph *graph);
 void jit_delete(struct jit_insn *insn);
 
 /* address.c, modify.c: need live_in. */
 void jit_fold_addresses(struct jit_function *function, const struct jit_graph *graph);
-void jit_fuse_memory(struct jit_function *function, const struct jit_graph *graph);
+/* True: something has changed. */
+bool jit_fuse_memory(struct jit_function *function, const struct jit_graph *graph);
 
-/* thread.c: the graph is out of date afterwards. */
-void jit_thread_jumps(struct jit_function *function, const struct jit_graph *graph);
+/* thread.c: true: the graph is out of date. */
+bool jit_thread_jumps(struct jit_function *function, const struct jit_graph *graph);
 
 /* layout.c: sets order, turns branches round. align.c: sets `align`. */
 size_t jit_layout_size(const struct jit_function *function);

@@ -26,17 +26,21 @@ static uint32_t destination(const struct jit_function *function, uint32_t block)
 	return block;
 }
 
-void jit_thread_jumps(struct jit_function *function, const struct jit_graph *graph)
+bool jit_thread_jumps(struct jit_function *function, const struct jit_graph *graph)
 {
+	bool changed = false;
+
 	for (uint32_t k = 0; k < graph->nblocks; k++) {
 		uint32_t at = graph->forward[k], n = jit_nsuccessors(function, at);
 		struct jit_insn *end = jit_end_of(function, at);
 		struct jit_block *block = &function->blocks[at];
 
 		for (uint32_t i = 0; i < n; i++) {
-			uint32_t *to = jit_successor(function, at, i);
+			uint32_t *to = jit_successor(function, at, i), last;
 
-			*to = destination(function, *to);
+			last = destination(function, *to);
+			changed |= last != *to;
+			*to = last;
 		}
 		if (end->op != JIT_BRANCH || block->taken != block->next || end->base != JIT_NONE)
 			continue;
@@ -44,5 +48,7 @@ void jit_thread_jumps(struct jit_function *function, const struct jit_graph *gra
 		end->a = end->b = JIT_NONE;
 		end->imm = 0;
 		block->taken = JIT_NOWHERE;
+		changed = true;
 	}
+	return changed;
 }
