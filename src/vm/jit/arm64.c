@@ -35,69 +35,27 @@ static void rewind_to(struct jit_code *code, const struct mark *mark)
 	code->full = mark->full;
 }
 
-/* ---- r0 in x0 ---- */
-
 static bool is_call(const struct jit_insn *in)
 {
 	return in->op == JIT_CALL_C || in->op == JIT_CALL_LOCAL || in->op == JIT_CALLX;
 }
 
-/* Could r0 live in x0, where r1 is? Only when they are never alive at once. */
-static bool never_together(const struct jit_function *function)
+/* Where r0 goes when an instruction writes it: it stays there until it is written again. */
+static uint8_t next_home(const struct a64 *e, const struct jit_insn *in, const struct jit_insn *end,
+			 uint8_t at_end)
 {
-	const uint16_t both = 1 << 0 | 1 << 1;
-
-	for (uint32_t k = 0; k < function->norder; k++) {
-		const struct jit_block *block = &function->blocks[function->order[k]];
-
-		if ((block->live_in & both) == both)
-			return false;
-		for (uint32_t i = 0; i < block->count; i++) {
-			const struct jit_insn *in = &function->insns[block->first + i];
-			uint16_t writes = a64_writes(in);
-
-			if ((writes & both) == both) /* calls: r1 is lost, and r0 comes after */
-				writes = 1 << 0;
-			if (((in->live | writes) & both) == both)
-				return false;
-		}
+	/* Also what nobody will read must not go over r1. */
+	if (!a64_pass(e, VM_PASS_COPY) || in->live & 2)
+		return A64_R0_APART;
+	for (const struct jit_insn *i = in; i < end; i++) {
+		if (i > in && a64_writes(i) & 1)
+			return 0;
+		if (a64_disturbs(i))
+			return A64_R0_APART;
+		if (!(i->live & 1))
+			return 0;
 	}
-	return true;
-}
-
-/* The last instruction of a block that mentions r1 or calls: from there on r0 may be made in x0,
- * when the block returns. */
-static uint32_t quiet_from(const struct a64 *e, const struct jit_block *block)
-{
-	const struct jit_insn *insns = &e->function->insns[block->first];
-	const struct jit_insn *end = &insns[block->count - 1];
-	uint32_t i = block->count - 1;
-
-	if (!a64_pass(e, VM_PASS_COPY) ||
-	    (end->op != JIT_EXIT && (end->op != JIT_JUMP || !a64_returns(e, block->next))))
-		return block->count;
-	while (i && !((jit_reads(&insns[i - 1]) | a64_writes(&insns[i - 1])) & 1 << 1))
-		i--;
-	/* That one itself may write r0, when it only reads r1. */
-	if (i && !(a64_writes(&insns[i - 1]) & 1 << 1))
-		i--;
-	return i;
-}
-
-/* Before an instruction: r0 leaves x0 when r1 is about to come there. */
-static void leave_x0(struct a64 *e, const struct jit_insn *in, bool ends)
-{
-	const uint16_t writes = a64_writes(in);
-
-	if (e->now == e->home || in->op == JIT_EXIT)
-		return;
-	if (!ends && (!(writes & 1 << 1) || writes & 1 << 0))
-		return;
-	if (in->live & 1 || (ends && jit_reads(in) & 1))
-		a64_out(e, a64_mov(true, e->home, e->now));
-	else if (!ends)
-		return;
-	e->now = e->home;
+	return at_end;
 }
 
 /* ---- one function ---- */
@@ -198,27 +156,27 @@ static uint32_t following(const struct a64 *e, uint32_t k)
 static void emit_end(struct a64 *e, uint32_t k, const struct jit_insn *in,
 		     const struct jit_insn *before)
 {
-	const struct jit_block *block = &e->function->blocks[e->function->order[k]];
-	const uint32_t follows = following(e, k);
+	const uint32_t number = e->function->order[k];
+	const struct jit_block *block = &e->function->blocks[number];
 	uint32_t next;
 
-	if (in->op == JIT_JUMP && a64_returns(e, block->next) && block->next != follows) {
+	if (in->op == JIT_JUMP && a64_returns(e, block->next)) {
 		a64_exit(e);
 		return;
 	}
-	leave_x0(e, in, true);
+	a64_settle(e, in, e->homes[2 * number + 1]);
 	switch (in->op) {
 	case JIT_JUMP:
-		a64_jump(e, block->next, follows);
+		a64_jump(e, block->next, following(e, k));
 		return;
 	case JIT_BRANCH:
 		if (a64_select(e, block, in, before, &next))
 			a64_jump(e, next, following(e, k));
 		else
-			a64_branch(e, block, in, follows);
+			a64_branch(e, block, in, following(e, k));
 		return;
 	case JIT_SWITCH:
-		a64_switch(e, block, in, follows);
+		a64_switch(e, block, in, following(e, k));
 		return;
 	case JIT_EXIT:
 		a64_exit(e);
@@ -229,37 +187,89 @@ static void emit_end(struct a64 *e, uint32_t k, const struct jit_insn *in,
 	}
 }
 
+/* A constant in a register stands for the register that it is moved to, as long as nothing else does
+ * and no call wants it there. */
+static bool stands_for(struct a64 *e, const struct jit_insn *in, const struct jit_insn *end)
+{
+	const uint16_t bit = 1u << in->dst;
+	const struct jit_insn *i = in;
+	int reg;
+
+	if (in->op != JIT_MOV || in->a != JIT_NONE || !a64_imm(in) || !a64_pass(e, VM_PASS_COPY) ||
+	    (e->collecting && !e->depth))
+		return false;
+	while (i < end && i->live & bit) {
+		i++;
+		if (is_call(i) && jit_reads(i) & bit)
+			return false;
+		if (i < end && a64_writes(i) & bit)
+			break;
+	}
+	if (i == end && i->live & bit) /* needed behind the block */
+		return false;
+	reg = a64_hoisted(e, a64_imm(in));
+	if (reg < 0)
+		return false;
+	if (in->dst)
+		e->map[in->dst] = reg;
+	else
+		e->now = reg;
+	return true;
+}
+
+/* For the last one of two instructions that writes r0. */
+static void set_next(struct a64 *e, const struct jit_insn *first, const struct jit_insn *second,
+		     const struct jit_insn *end, uint32_t block)
+{
+	const struct jit_insn *writer = a64_writes(second) & 1 ? second : first;
+
+	if (a64_writes(writer) & 1)
+		e->next = next_home(e, writer, end, e->homes[2 * block + 1]);
+}
+
 static void emit_block(struct a64 *e, uint32_t k)
 {
-	const struct jit_block *block = &e->function->blocks[e->function->order[k]];
-	const struct jit_insn *insns = &e->function->insns[block->first], *before = NULL;
-	const uint32_t quiet = quiet_from(e, block), last = block->count - 1;
+	const uint32_t number = e->function->order[k];
+	const struct jit_block *block = &e->function->blocks[number];
+	const struct jit_insn *insns = &e->insns[block->first], *before = NULL;
+	const uint32_t last = block->count - 1;
 	unsigned int n;
 
-	e->now = e->home;
+	memcpy(e->map, e->plain, sizeof(e->map));
+	e->now = e->homes[2 * number];
+	e->apart |= block->live_in & 1 && e->now == A64_R0_APART;
 	e->depth = block->depth;
 	e->nstepped = 0;
-	a64_place(e, insns[0].insn);
+	a64_place(e, e->function->insns[block->first].insn);
 	a64_budget(e, block);
 	for (uint32_t i = 0; i < last; i += n) {
+		const struct jit_insn *in = &insns[i];
+
 		n = 1;
-		if (insns[i].op == JIT_NOP)
+		if (in->op == JIT_NOP)
 			continue;
-		if (i + 1 == last && a64_select_takes(e, block, &insns[i])) {
-			before = &insns[i];
+		if (i + 1 == last && a64_select_takes(e, block, in)) {
+			before = in;
 			continue;
 		}
-		a64_place(e, insns[i].insn);
-		leave_x0(e, &insns[i], false);
-		e->next = i >= quiet ? 0 : e->home;
-		n = a64_fuse(e, &insns[i], last - i);
-		if (!n) {
-			emit_insn(e, &insns[i]);
-			n = 1;
-		}
+		if (stands_for(e, in, &insns[last]))
+			continue;
+		a64_place(e, in->insn);
+		a64_leave_x0(e, in);
+		set_next(e, in, in, &insns[last], number);
+		n = a64_fuse_one(e, in, last - i);
+		if (n)
+			continue;
+		set_next(e, in, i + 1 < last ? &in[1] : in, &insns[last], number);
+		n = a64_fuse_two(e, in, last - i);
+		if (n)
+			continue;
+		set_next(e, in, in, &insns[last], number);
+		emit_insn(e, in);
+		n = 1;
 	}
 	a64_place(e, insns[last].insn);
-	e->next = e->home;
+	e->next = e->homes[2 * number + 1];
 	emit_end(e, k, &insns[last], before);
 }
 
@@ -308,9 +318,9 @@ static bool is_leaf(const struct jit_function *function)
 static int prepare(struct a64 *e)
 {
 	const struct jit_function *function = e->function;
+	int rc;
 
 	e->leaf = is_leaf(function);
-	e->home = a64_pass(e, VM_PASS_COPY) && never_together(function) ? 0 : 7;
 	e->preds = calloc(function->nblocks, sizeof(*e->preds));
 	e->consumed = calloc(function->nblocks, sizeof(*e->consumed));
 	if (!e->preds || !e->consumed)
@@ -326,7 +336,9 @@ static int prepare(struct a64 *e)
 		for (uint64_t i = 0; end->op == JIT_SWITCH && i < end->imm; i++)
 			e->preds[function->targets[end->target + i]] = UINT16_MAX;
 	}
-	return 0;
+	a64_frame_plan(e);
+	rc = a64_tidy(e);
+	return rc ? rc : a64_find_homes(e);
 }
 
 static void release(struct a64 *e)
@@ -336,6 +348,8 @@ static void release(struct a64 *e)
 	free(e->asides);
 	free(e->literals);
 	free(e->preds);
+	free(e->insns);
+	free(e->homes);
 	free(e->consumed);
 }
 

@@ -3,8 +3,7 @@
  * Inside of the arm64 back end. Registers:
  *
  *	r1-r5   x0-x4, C's argument registers
- *	r0      x7, or x0 in a function where r0 and r1 are never alive together; where it does not
- *	        matter between two instructions, its value may stay in x0, where C left it
+ *	r0      x0 as long as r1 does not need it, else x7: arm64_home.c
  *	r6-r9   x19-x22; x5, x6, x8, x9 in a function that calls nothing, which then saves nothing
  *	r10     sp + a constant; in checked mode x25, or x10 where nothing is called
  *	scratch x16, x17, x11, x12
@@ -18,6 +17,8 @@
 
 #include "vm/jit/arm64_encode.h"
 #include "vm/jit/jit.h"
+
+#define A64_R0_APART 7 /* where r0 is when x0 is r1's */
 
 #define A64_T0 16
 #define A64_T1 17
@@ -73,13 +74,16 @@ struct a64 {
 	bool out_of_reach; /* a call did not: there is nothing for it */
 	int rc;            /* -ENOMEM */
 
+	struct jit_insn *insns; /* the function's, tidied */
 	uint8_t map[11];
-	uint8_t home;     /* of r0 between blocks */
-	uint8_t now;      /* of r0 at this point */
-	uint8_t next;     /* of r0 when it is written */
-	bool leaf;        /* calls nothing */
-	bool frame_on_sp; /* r10 is sp + frame_top */
-	uint32_t total;   /* bytes that sp goes down */
+	uint8_t plain[11]; /* ... without constants that a register stands for */
+	uint8_t *homes;    /* of r0 at the beginning and the end of each block */
+	bool apart;        /* r0 was in A64_R0_APART somewhere */
+	uint8_t now;       /* of r0 at this point */
+	uint8_t next;      /* of r0 when it is written */
+	bool leaf;         /* calls nothing */
+	bool frame_on_sp;  /* r10 is sp + frame_top */
+	uint32_t total;    /* bytes that sp goes down */
 	uint32_t frame_top;
 	uint8_t saved[20]; /* registers, in the order of the frame */
 	int nsaved;
@@ -139,6 +143,8 @@ void a64_resolve(struct a64 *e);
 void a64_move_imm(struct a64 *e, int rd, uint64_t value);
 /* A register that holds the value: one that does already, the zero register, or @scratch. */
 int a64_constant(struct a64 *e, uint64_t value, int scratch);
+/* A register that holds it all along; -1: none, but the wish is noted. */
+int a64_hoisted(struct a64 *e, uint64_t value);
 /* rd = rn + value (64 bits, or 32); rn and rd may be SP for 64. Uses @scratch for far values. */
 void a64_add_imm(struct a64 *e, bool wide, int rd, int rn, int64_t value, int scratch);
 /* What comes here when the address of the function is known. */
@@ -149,6 +155,15 @@ void a64_function_address(struct a64 *e, int rd, uint32_t function);
 void a64_literals(struct a64 *e);
 /* Moves, when they differ. */
 void a64_copy(struct a64 *e, int rd, int rn);
+
+/* ---- arm64_tidy.c, arm64_home.c: 0 or -ENOMEM ---- */
+int a64_tidy(struct a64 *e);
+int a64_find_homes(struct a64 *e);
+/* May r0 not be in x0 after this instruction? */
+bool a64_disturbs(const struct jit_insn *in);
+/* Before an instruction, and before the end of a block. */
+void a64_leave_x0(struct a64 *e, const struct jit_insn *in);
+void a64_settle(struct a64 *e, const struct jit_insn *in, uint8_t home);
 
 /* ---- registers ---- */
 /* What is written in fact: what counts as lost where C is not called is not. */
@@ -213,8 +228,12 @@ bool a64_select(struct a64 *e, const struct jit_block *block, const struct jit_i
 bool a64_select_takes(const struct a64 *e, const struct jit_block *block,
 		      const struct jit_insn *move);
 
-/* Several instructions at once: how many, 0: not these. */
-unsigned int a64_fuse(struct a64 *e, const struct jit_insn *in, unsigned int left);
+/* How many of the lowest bits an instruction leaves of a: zero-extension, or a mask; 0: it does more. */
+int a64_kept_bits(const struct jit_insn *in);
+/* Several instructions at once: how many, 0: not these. One: what others did already, or which does
+ * a part of what comes later. e->next is for the last one that writes r0. */
+unsigned int a64_fuse_one(struct a64 *e, const struct jit_insn *in, unsigned int left);
+unsigned int a64_fuse_two(struct a64 *e, const struct jit_insn *in, unsigned int left);
 
 /* ---- arm64_frame.c ---- */
 void a64_frame_plan(struct a64 *e);

@@ -109,10 +109,10 @@ static void take_result(struct a64 *e, enum vm_class class)
 static void result_in_x0(struct a64 *e, const struct jit_insn *in)
 {
 	e->now = 0;
-	if (e->home && !a64_pass(e, VM_PASS_COPY)) {
+	if (!a64_pass(e, VM_PASS_COPY)) {
 		if (in->live & 1)
-			a64_out(e, a64_mov(true, e->home, 0));
-		e->now = e->home;
+			a64_out(e, a64_mov(true, A64_R0_APART, 0));
+		e->now = A64_R0_APART;
 	}
 }
 

@@ -252,16 +252,27 @@ static void collect(struct a64 *e, uint64_t value)
 	*least = (struct a64_constant){ .value = value, .weight = weight, .reg = -1 };
 }
 
+int a64_hoisted(struct a64 *e, uint64_t value)
+{
+	if (e->collecting) {
+		collect(e, value);
+		return -1;
+	}
+	for (int i = 0; i < e->nhoisted; i++)
+		if (e->hoisted[i].value == value)
+			return e->hoisted[i].reg;
+	return -1;
+}
+
 int a64_constant(struct a64 *e, uint64_t value, int scratch)
 {
+	int reg;
+
 	if (!value)
 		return A64_ZR;
-	if (e->collecting)
-		collect(e, value);
-	else
-		for (int i = 0; i < e->nhoisted; i++)
-			if (e->hoisted[i].value == value)
-				return e->hoisted[i].reg;
+	reg = a64_hoisted(e, value);
+	if (reg >= 0)
+		return reg;
 	a64_move_imm(e, scratch, value);
 	return scratch;
 }
@@ -360,7 +371,8 @@ int a64_value(struct a64 *e, int r, int scratch)
 int a64_def(struct a64 *e, int r)
 {
 	assert(r <= 9);
-	if (!r)
-		e->now = e->next;
-	return r ? e->map[r] : e->now;
+	if (r)
+		return e->map[r] = e->plain[r];
+	e->apart |= e->next == A64_R0_APART;
+	return e->now = e->next;
 }

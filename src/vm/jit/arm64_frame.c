@@ -30,7 +30,7 @@ void a64_frame_plan(struct a64 *e)
 	uint32_t frame = 0;
 
 	for (int r = 0; r <= 10; r++)
-		e->map[r] = e->leaf ? leaf[r] : calling[r];
+		e->map[r] = e->plain[r] = e->leaf ? leaf[r] : calling[r];
 	e->frame_on_sp = !function->checked;
 	e->nsaved = 0;
 	if (!e->leaf)

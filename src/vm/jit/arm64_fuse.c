@@ -35,8 +35,7 @@ static int amount(const struct jit_insn *in)
 	return in->imm & (bits_of(in) - 1);
 }
 
-/* How many of the lowest bits an instruction keeps: zero-extension, or a mask; 0: it does more. */
-static int kept_bits(const struct jit_insn *in)
+int a64_kept_bits(const struct jit_insn *in)
 {
 	uint64_t mask;
 
@@ -75,7 +74,7 @@ static bool fuse_shifts(struct a64 *e, const struct jit_insn *in)
 static bool fuse_extract(struct a64 *e, const struct jit_insn *in)
 {
 	const int right = amount(&in[0]), bits = bits_of(in);
-	int width = kept_bits(&in[1]), rn, rd;
+	int width = a64_kept_bits(&in[1]), rn, rd;
 
 	if (in[0].op == JIT_LSH || !width || in[1].a != in[0].dst || !right)
 		return false;
@@ -96,7 +95,7 @@ static bool fuse_insert(struct a64 *e, const struct jit_insn *in)
 {
 	const int left = amount(&in[1]), bits = bits_of(&in[1]);
 	const bool is_signed = in->op == JIT_EXT && in->flags & JIT_FLAG_SIGNED;
-	int width = is_signed && in->width == 8 ? 8 * in->size : kept_bits(in), rn, rd;
+	int width = is_signed && in->width == 8 ? 8 * in->size : a64_kept_bits(in), rn, rd;
 
 	if (!width || in[1].op != JIT_LSH || !is_shift(&in[1]) || in[1].a != in[0].dst || !left ||
 	    width >= bits_of(&in[1]))
@@ -175,7 +174,7 @@ static bool fuse_shifted(struct a64 *e, const struct jit_insn *in)
 static int extension_of(const struct jit_insn *in)
 {
 	static const uint8_t unsigned_by[9] = { [1] = 0, [2] = 1, [4] = 2 };
-	const int kept = kept_bits(in);
+	const int kept = a64_kept_bits(in);
 
 	if (kept == 8 || kept == 16 || kept == 32)
 		return unsigned_by[kept / 8];
@@ -343,8 +342,16 @@ static const struct jit_insn *later_step(const struct jit_insn *in, unsigned int
 	return NULL;
 }
 
+/* A constant that is in a register all along. */
+static bool is_constant(const struct a64 *e, uint8_t r)
+{
+	return r ? e->map[r] != e->plain[r] : e->now != 0 && e->now != A64_R0_APART;
+}
+
 static bool takes_step(const struct a64 *e, const struct jit_insn *in)
 {
+	if (!is_access(in) || is_constant(e, in->base))
+		return false;
 	/* Loading the base itself, with a step, has no meaning. */
 	if (in->op == JIT_LOAD && is_register(e, in->base) &&
 	    target_of(e, in->dst) == a64_use(e, in->base))
@@ -370,8 +377,7 @@ static bool fuse_step_after(struct a64 *e, const struct jit_insn *in, unsigned i
 	if (!takes_step(e, in) || e->nstepped == sizeof(e->stepped) / sizeof(e->stepped[0]))
 		return false;
 	step = later_step(in, left);
-	/* r0 may move between two registers, of which only one would be stepped. */
-	if (!step || (in->base == 0 && e->home))
+	if (!step)
 		return false;
 	e->stepped[e->nstepped++] = step;
 	rn = a64_use(e, in->base);
@@ -384,8 +390,7 @@ static bool fuse_step_before(struct a64 *e, const struct jit_insn *in)
 {
 	int rn;
 
-	if (in[1].base == JIT_NONE || !is_step(&in[0], in[1].base) || !takes_step(e, &in[1]) ||
-	    (in[1].base == 0 && e->home))
+	if (in[1].base == JIT_NONE || !is_step(&in[0], in[1].base) || !takes_step(e, &in[1]))
 		return false;
 	a64_place(e, in[1].insn);
 	rn = a64_use(e, in[1].base);
@@ -407,22 +412,30 @@ static bool fuse_two(struct a64 *e, const struct jit_insn *in)
 	return fuse_insert(e, in) || fuse_index(e, in) || fuse_extended(e, in);
 }
 
-unsigned int a64_fuse(struct a64 *e, const struct jit_insn *in, unsigned int left)
+static bool is_stepped(const struct a64 *e, const struct jit_insn *in)
 {
 	for (int i = 0; i < e->nstepped; i++)
 		if (e->stepped[i] == in)
-			return 1;
-	if (!a64_pass(e, VM_PASS_SHORT))
-		return 0;
-	if (left >= 2 && e->now == e->home && is_access(in) && fuse_pair(e, in))
-		return 2;
-	if (fuse_step_after(e, in, left))
+			return true;
+	return false;
+}
+
+unsigned int a64_fuse_one(struct a64 *e, const struct jit_insn *in, unsigned int left)
+{
+	if (is_stepped(e, in))
 		return 1;
-	/* r0 in x0 is looked after between instructions, not inside of two. */
-	if (left < 2 || e->now != e->home || e->next != e->home)
+	return a64_pass(e, VM_PASS_SHORT) && fuse_step_after(e, in, left);
+}
+
+unsigned int a64_fuse_two(struct a64 *e, const struct jit_insn *in, unsigned int left)
+{
+	if (left < 2 || !a64_pass(e, VM_PASS_SHORT) || is_stepped(e, &in[1]))
 		return 0;
-	for (int i = 0; i < e->nstepped; i++)
-		if (e->stepped[i] == &in[1])
-			return 0;
+	/* r0 leaves x0 between instructions, not inside of two. */
+	if (e->now == 0 && a64_writes(&in[1]) & 2 && in[1].live & 1 &&
+	    !((a64_writes(&in[0]) | a64_writes(&in[1])) & 1))
+		return 0;
+	if (is_access(in) && fuse_pair(e, in))
+		return 2;
 	return fuse_step_before(e, in) || fuse_two(e, in) ? 2 : 0;
 }

@@ -16,7 +16,7 @@ struct choice {
 static const struct jit_insn *only_move(const struct a64 *e, uint32_t block, uint32_t *join)
 {
 	const struct jit_block *b = &e->function->blocks[block];
-	const struct jit_insn *insns = &e->function->insns[b->first], *move = NULL;
+	const struct jit_insn *insns = &e->insns[b->first], *move = NULL;
 
 	if (e->preds[block] != 1 || e->consumed[block] || e->labels[block] != JIT_NOWHERE ||
 	    insns[b->count - 1].op != JIT_JUMP)
@@ -127,6 +127,7 @@ bool a64_select(struct a64 *e, const struct jit_block *block, const struct jit_i
 		choice.taken = before;
 	else if (!choice.other)
 		choice.other = before;
+	e->next = in->live & 1 ? e->homes[2 * choice.join] : A64_R0_APART;
 	out_select(e, &choice, a64_compare(e, in));
 	for (int i = 0; i < 2; i++)
 		if (choice.sides[i] != JIT_NOWHERE)
@@ -173,8 +174,8 @@ static int free_registers(const struct a64 *e, uint8_t *ret)
 	if (e->leaf) {
 		for (size_t i = 0; i < sizeof(scratch); i++)
 			ret[n++] = scratch[i];
-		if (!e->home)
-			ret[n++] = 7;
+		if (!e->apart)
+			ret[n++] = A64_R0_APART;
 	}
 	for (int r = e->leaf ? 2 : 6; r <= 9; r++)
 		if (!(function->used & 1u << r))
