@@ -4,7 +4,7 @@
  * that it is given. A function is on the list when that is all the memory it touches: none that
  * keep a script's pointer (strtok, setvbuf), allocate behind the script's back (getline), or reach
  * around the checks (open of /proc/self/mem, system). checked.c has those that need more than a
- * table. The list is part of docs/CHECKED.md: tests/docs/docs.t compares.
+ * table. The list is part of docs/scripts.md: tests/docs/docs.t compares.
  */
 #include "hook/checked.h"
 

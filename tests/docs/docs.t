@@ -263,6 +263,14 @@ def check_names():
                and name != "sprintf"]
     tests.ok(len(names) > 40 and not missing, "docs/functions.md has every listed function",
              *missing)
+    safe = command([tap.DUET, "list", "functions", "--checked"])[1].split("\n")
+    text = read("docs/scripts.md")
+    math = read("include/duet/libc.h").split("<math.h>")[1]
+    missing = [name for name in set(safe) - set(listed) if name and f"`{name}`" not in text
+               and not name.startswith("is") and name not in ("toupper", "tolower")
+               and not re.search(rf"\b{name}\(", math)]
+    tests.ok(len(safe) > len(listed) + 100 and not missing,
+             "docs/scripts.md has every function of the C library for checked mode", *missing)
     shown = set(re.findall(r"^  duet (\w+) ", command([tap.DUET, "--help"])[1], re.M))
     text = read("man/duet.1")
     missing = [name for name in COMMANDS if not re.search(rf"\bCm {name}\b", text)]
