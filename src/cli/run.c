@@ -20,6 +20,7 @@ enum {
 	OPT_CSV,
 	OPT_DRY_RUN,
 	OPT_CHECKED,
+	OPT_OVERHEAD,
 	OPT_CFLAGS,
 	OPT_HELP,
 };
@@ -47,6 +48,7 @@ static const struct option options[] = {
 	{ "map", required_argument, NULL, OPT_MAP },
 	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "checked", no_argument, NULL, OPT_CHECKED },
+	{ "overhead", no_argument, NULL, OPT_OVERHEAD },
 	{ "cflags", required_argument, NULL, OPT_CFLAGS },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -80,6 +82,9 @@ static const char help[] =
 	"  --dry-run           checks and loads everything, attaches nothing\n"
 	"  --checked           every memory access of the user half is checked; calls of safe\n"
 	"                      functions only (`duet list functions --checked`)\n"
+	"  --overhead          at the end, on standard error: what each probe cost, per hit and "
+	"per\n"
+	"                      second\n"
 	"  --cflags FLAGS      for the compiler, with a .c\n\n"
 	"exit status: 2 usage; 1 a failure of duet or of a hook; else what duet_stop() said; else\n"
 	"CMD's own (128+signal, 127 not found); 0 after Ctrl-C with a report.\n\n"
@@ -236,6 +241,9 @@ static int take_option(struct run *run, int option, const char *value)
 		return 0;
 	case OPT_CHECKED:
 		run->session.checked = true;
+		return 0;
+	case OPT_OVERHEAD:
+		run->session.overhead = true;
 		return 0;
 	default:
 		return cli_usage("run", "-%c: that samples: not in duet run", option);

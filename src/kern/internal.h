@@ -214,3 +214,8 @@ void tracefs_owner_name(char *text, size_t size, int pid);
 
 /* ---- perf events ----------------------------------------------------------------------------- */
 int open_tracepoint(int id, int pid, int cpu);
+
+/* duet's own programs that run beside the script's: NULL when there are none. */
+struct own;
+const struct own *totals_own(const struct kern *kern);      /* totals.c */
+const struct own *target_tree_own(const struct kern *kern); /* target_tree.c */

@@ -115,6 +115,10 @@ struct kern_program_info {
 int kern_program_get_info(const struct kern_program *program, struct kern_program_info *ret);
 /* run_ns and run_count count from now on, until kern_close(). */
 int kern_enable_statistics(struct kern *kern, struct err *err);
+/* Each program of the script, and duet's own that run beside it (their names begin with duet_). */
+typedef void (*kern_cost_fn)(void *context, const char *name, const char *section,
+			     const struct kern_program_info *info);
+void kern_visit_costs(struct kern *kern, kern_cost_fn fn, void *context);
 
 /* ---- maps ---------------------------------------------------------------- */
 size_t kern_map_count(const struct kern *kern);

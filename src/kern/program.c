@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kern/internal.h"
+#include "kern/own.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -291,11 +292,11 @@ int kern_program_run(struct kern_program *program, int cpu)
 	return kern_run_on_cpus(fd, cpu);
 }
 
-int kern_program_get_info(const struct kern_program *program, struct kern_program_info *ret)
+static int info_of(int fd, struct kern_program_info *ret)
 {
 	struct bpf_prog_info info = { 0 };
 	__u32 size = sizeof(info);
-	int code, fd = kern_program_fd(program);
+	int code;
 
 	if (fd < 0)
 		return -ENOENT;
@@ -306,4 +307,38 @@ int kern_program_get_info(const struct kern_program *program, struct kern_progra
 					   .run_count = info.run_cnt,
 					   .recursion_misses = info.recursion_misses };
 	return 0;
+}
+
+int kern_program_get_info(const struct kern_program *program, struct kern_program_info *ret)
+{
+	return info_of(kern_program_fd(program), ret);
+}
+
+static void visit_own(const struct own *own, kern_cost_fn fn, void *context)
+{
+	struct kern_program_info info;
+	struct bpf_program *program;
+
+	bpf_object__for_each_program (program, own->object)
+		if (!info_of(bpf_program__fd(program), &info))
+			fn(context, bpf_program__name(program), bpf_program__section_name(program),
+			   &info);
+}
+
+void kern_visit_costs(struct kern *kern, kern_cost_fn fn, void *context)
+{
+	const struct own *own[] = { totals_own(kern), target_tree_own(kern) };
+	struct kern_program_info info;
+	size_t i;
+
+	for (i = 0; i < kern_program_count(kern); i++) {
+		struct kern_program *program = kern_program_at(kern, i);
+
+		if (!kern_program_get_info(program, &info))
+			fn(context, kern_program_name(program), program->section, &info);
+	}
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		if (own[i])
+			visit_own(own[i], fn, context);
+	}
 }

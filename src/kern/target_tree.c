@@ -238,3 +238,8 @@ int kern_target_add_thread(struct kern *kern, int tid, struct err *err)
 	code = add_thread(kern->tree->tasks, 0, tid);
 	return code < 0 ? add_failed(code, err) : 0;
 }
+
+const struct own *target_tree_own(const struct kern *kern)
+{
+	return kern->tree ? &kern->tree->own : NULL;
+}

@@ -204,3 +204,8 @@ void kern_totals_stop(struct kern *kern)
 	free(kern->totals);
 	kern->totals = NULL;
 }
+
+const struct own *totals_own(const struct kern *kern)
+{
+	return kern->totals ? &kern->totals->own : NULL;
+}

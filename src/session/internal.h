@@ -6,6 +6,7 @@
 
 #include <duet/shared.h>
 
+#include "base/buf.h"
 #include "hook/hook.h"
 #include "kern/kern.h"
 #include "loop/loop.h"
@@ -63,8 +64,10 @@ struct session {
 	size_t ncpus;
 	struct session_pmu *pmus;
 	size_t npmus;
-	size_t ncounters;    /* for reports: npmus, and those that were bound to no event */
-	size_t event_groups; /* {a,b} in -e so far */
+	uint64_t overhead_since; /* ns */
+	struct buf overhead;     /* the table of --overhead */
+	size_t ncounters;        /* for reports: npmus, and those that were bound to no event */
+	size_t event_groups;     /* {a,b} in -e so far */
 	struct report_counter *counters; /* one per pmu, kept true for the report */
 	struct session_sampler *samplers;
 	size_t nsamplers, samplers_capacity;
@@ -81,7 +84,7 @@ struct session {
 	volatile bool signalled; /* SIGINT or SIGTERM came in this phase */
 	int stop_status;
 	bool stop_asked;
-	bool draining; /* the last records are served */
+	bool draining;    /* the last records are served */
 	bool exec_failed; /* CMD could not be executed */
 	struct duet_exit exit;
 	struct err failure; /* first failure of a hook or of ours while running */
@@ -104,6 +107,10 @@ bool session_is_overhead(const struct session *session, const struct user_variab
 			 char *calls, size_t size);
 /* Memory of a variable in the half, or NULL. */
 void *session_variable_data(const struct session *session, const char *name, size_t size);
+/* ---- overhead.c: --overhead ---- */
+int session_overhead_start(struct session *session, struct err *err);
+void session_overhead_take(struct session *session);
+void session_overhead_tell(struct session *session);
 /* ---- events.c: -e ---- */
 int session_rebind_events(struct session *session, struct err *err);
 int session_bind_event(struct session_pmu *pmu, const char *event, struct err *err);

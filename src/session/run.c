@@ -335,6 +335,8 @@ int session_finish(struct session *session)
 		if (!session->failure.code && session_print_iterators(session, &err))
 			session_fail(session, &err);
 	}
+	if (session->kern && was_running)
+		session_overhead_take(session);
 	if (session->kern)
 		kern_detach(session->kern);
 	if (was_running) {
@@ -361,6 +363,7 @@ int session_finish(struct session *session)
 		dump(session);
 	if (report_finish(session->report, &err) < 0 && !session->failure.code)
 		session_fail(session, &err);
+	session_overhead_tell(session);
 	session->exit.status = exit_status(session); /* user/exit may have stopped with another */
 	return session->failure.code;
 }

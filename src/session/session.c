@@ -354,6 +354,7 @@ static int (*const stages_run[])(struct session *session, struct err *err) = {
 	session_enable_counters,
 	session_open_rings,
 	session_open_printk,
+	session_overhead_start,
 	attach,
 	session_resume_counters,
 	release,

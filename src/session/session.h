@@ -45,6 +45,7 @@ struct session_options {
 	enum report_format format;
 	char separator;     /* CSV */
 	const char *output; /* -o, NULL: stdout */
+	bool overhead;      /* --overhead: what the probes cost goes to standard error at the end */
 	bool dry_run;
 	bool checked; /* every access of the user half is checked */
 	bool quiet;

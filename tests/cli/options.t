@@ -15,6 +15,8 @@ t "CMD not executable: 126" 126 'err~^duet: /etc/passwd: Permission denied' \
 t "duet_stop(5)" 5 'out~^exit: reason 3 status 5' -- "${run[@]}" --set STOP=5 -- sleep 60
 t "duet_stop(0) is not CMD's status" 0 -- "${run[@]}" --set STOP_AT_ALL=1 --set STOP=0 -- sleep 60
 t "user/start returns an error: told, CMD's status" 0 'err~user/start' err1 -- "${run[@]}" --set FAIL=-5 -- true
+t "--overhead: what each probe cost" 0 'err~^  on_switch +raw_tp/sched_switch +[0-9]+ +[0-9.]+ +[0-9.]+$' \
+	'err~^  all: [0-9.]+ ms a second' 'out!ms a second' -- "$duet" run examples/ipc.c -q --overhead -- sleep 0.1
 t "-d ends it: 0" 0 'out~^exit: reason 1 status 0' -- "${run[@]}" -d 50ms
 t "CMD that -d cuts off: 0" 0 'out~^exit: reason 1' -- "${run[@]}" -d 50ms -- sleep 60
 
