@@ -126,7 +126,7 @@ t "refused: a process that is not there" 1 'err~^duet: -p 4194305: no such proce
 	-- "${run[@]}" -p 4194305
 t "refused: a thread that is not there" 1 'err~^duet: -t 4194305: no such process or thread' \
 	-- "${run[@]}" -t 4194305
-t "refused: no such script" 1 'err~^duet: nothing: neither a .c nor a .o file' err1 -- \
+t "refused: no such script" 1 'err~^duet: nothing: neither a .c, .s nor .o file' err1 -- \
 	"$duet" run nothing
 t "refused: no such .c" 1 'err~^duet: nothing.c: No such file' err1 -- "$duet" run nothing.c
 t "refused: no such .o" 1 'err~^duet: nothing.o: No such file' err1 -- "$duet" run nothing.o
