@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #if defined(__x86_64__)
 #include <ucontext.h>
 #endif
@@ -247,34 +248,96 @@ static bool keeps_flags(const struct x86 *x, const struct jit_insn *insn)
 	}
 }
 
+/* Is the result of insns[0] only moved on by insns[1]? Then it goes there at once. */
+static bool moves_on(const struct x86 *x, const struct jit_insn *insns)
+{
+	const struct jit_insn *move = &insns[1];
+	bool narrow = insns->width == 4;
+
+	if (!x->brief || !(x->function->passes & VM_PASS_COPY) || move->op != JIT_MOV ||
+	    move->a == JIT_NONE || move->a != insns->dst || move->dst == move->a ||
+	    x86_is_live(move, move->a))
+		return false;
+	switch (insns->op) {
+	case JIT_ADD:
+	case JIT_SUB:
+	case JIT_MUL:
+	case JIT_DIV:
+	case JIT_MOD:
+	case JIT_OR:
+	case JIT_AND:
+	case JIT_XOR:
+	case JIT_LSH:
+	case JIT_RSH:
+	case JIT_ARSH:
+	case JIT_NEG:
+	case JIT_MOV:
+	case JIT_LEA:
+		break;
+	case JIT_EXT:
+		narrow |= !(insns->flags & JIT_FLAG_SIGNED) && insns->size <= 4;
+		break;
+	case JIT_LOAD:
+		narrow = !(insns->flags & JIT_FLAG_SIGNED) && insns->size <= 4;
+		break;
+	default:
+		return false;
+	}
+	return move->width == 8 || narrow;
+}
+
+/* Emits the first of @left + 1 instructions of a block that are not its end: how many were done. */
+static uint32_t emit_insns(struct x86 *x, const struct jit_insn *insns, uint32_t left)
+{
+	struct jit_insn insn = *insns;
+	uint32_t n = 1;
+
+	if (left > 1 && moves_on(x, insns)) {
+		insn.dst = insns[1].dst;
+		insn.live = insns[1].live;
+		n = 2;
+	} else if (x86_read_pin(x, insns, left)) {
+		return 1;
+	}
+	emit_insn(x, &insn);
+	if (x->aliased)
+		x86_end_pins(x, jit_writes(&insn));
+	return n;
+}
+
 static void emit_block(struct x86 *x, uint32_t at)
 {
 	const struct jit_block *block = &x->function->blocks[at];
+	const struct jit_insn *insns = &x->function->insns[block->first];
 	struct x86_block *mine = &x->blocks[at];
 
 	align_block(x, block->align, mine->loop);
 	mine->start = x86_offset(x);
 	mine->bound = mine->start - x->padding + x->most_padding;
 	x->zero = X86_NONE;
-	x86_place(x, x->function->insns[block->first].insn);
+	x86_place(x, insns->insn);
 	take_budget(x, block);
-	for (uint32_t i = 0; i < block->count; i++) {
-		const struct jit_insn *insn = &x->function->insns[block->first + i];
+	for (uint32_t i = 0; i < block->count;) {
+		const struct jit_insn *insn = &insns[i];
 
 		if (!x86_has_room(x, X86_INSN_ROOM) || x->error)
 			return;
-		if (insn->op == JIT_NOP)
+		if (insn->op == JIT_NOP || (insn->op == JIT_STORE && !x86_is_read(x, insn))) {
+			i++;
 			continue;
+		}
 		if (!keeps_flags(x, insn))
 			x->zero = X86_NONE;
 		x86_place(x, insn->insn);
 		if (insn->op == JIT_ARRAY && i + 2 == block->count && emit_lookup(x, block, insn))
-			return;
-		if (i + 1 == block->count)
+			break;
+		if (i + 1 == block->count) {
 			emit_end(x, block, insn);
-		else
-			emit_insn(x, insn);
+			break;
+		}
+		i += emit_insns(x, insn, block->count - 1 - i);
 	}
+	x86_end_pins(x, x->aliased);
 }
 
 static void emit_function(struct x86 *x, const uint32_t *sequence, uint32_t n)
@@ -284,7 +347,9 @@ static void emit_function(struct x86 *x, const uint32_t *sequence, uint32_t n)
 	x->last_place = UINT32_MAX;
 	if (!x86_has_room(x, X86_INSN_ROOM))
 		return;
+	x->pins_loaded = false;
 	x86_prologue(x);
+	x86_load_pins(x);
 	x->next = sequence[0];
 	x->number = 0;
 	if (x->blocks[0].goal != x->next)
@@ -328,11 +393,13 @@ static int x86_function(struct jit_code *code, const struct jit_function *functi
 		.brief = function->passes & VM_PASS_SHORT,
 		.bmi2 = function->passes & VM_PASS_SHIFT && cpu_has_bmi2(),
 		.budget = code->runtime->has_budget,
+		.on_heap = function->checked,
 	};
 	struct jit_range *range = &code->functions[function->index];
 	uint32_t *sequence, n;
 
 	x.e = (struct x86_emit){ .at = code->bytes + code->size, .brief = x.brief };
+	memcpy(x.map, x86_registers, sizeof(x.map));
 	if (!x86_has_room(&x, X86_INSN_ROOM))
 		return 0;
 	x.blocks = malloc(function->nblocks * (sizeof(*x.blocks) + sizeof(*sequence)));
@@ -340,6 +407,8 @@ static int x86_function(struct jit_code *code, const struct jit_function *functi
 		return err_nomem(function->err);
 	sequence = (uint32_t *)(x.blocks + function->nblocks);
 	x86_plan_blocks(&x, sequence, &n);
+	x86_plan_slots(&x);
+	x86_plan_pins(&x);
 	x86_plan_frame(&x);
 	while (((uint32_t)code->address + x86_offset(&x)) & (FUNCTION_ALIGN - 1))
 		x86_byte(&x.e, 0xcc);

@@ -31,7 +31,7 @@ struct x86;
 /* Code behind the function for what seldom happens. */
 struct x86_slow {
 	void (*emit)(struct x86 *x, const struct x86_slow *slow);
-	const struct jit_insn *insn;
+	struct jit_insn insn;
 	uint32_t from;  /* the rel32 field that jumps here */
 	uint32_t back;  /* offset to go on at */
 	uint32_t block; /* ... or the block */
@@ -61,6 +61,14 @@ struct x86_block {
 	uint32_t loop; /* bytes up to the end of the last jump back to it, when emitted first */
 };
 
+#define X86_PINS       3
+#define X86_SLOT_BYTES 256 /* of the frame, that are looked at */
+
+struct x86_pin {
+	uint64_t value;
+	uint8_t reg;
+};
+
 struct x86 {
 	struct x86_emit e;
 	struct jit_code *code;
@@ -85,6 +93,15 @@ struct x86 {
 	uint8_t zero, zero_width;
 	bool zero_logic;
 	uint32_t number; /* of the block that is emitted, in the order */
+	uint8_t map[11]; /* the machine register that holds r0 to r10 now */
+	/* Constants in registers of their own: bits of machine registers; of BPF registers that are
+	 * held there now. */
+	struct x86_pin pins[X86_PINS];
+	unsigned int npins;
+	uint16_t pinned, aliased;
+	bool pins_loaded;
+	/* Bytes of the frame, downwards, that are read at all; unknown: maybe all. */
+	bool slots_unknown, slots_read[X86_SLOT_BYTES];
 	struct x86_block *blocks;
 	struct x86_jump *jumps;
 	uint32_t njumps, jumps_capacity;
@@ -159,6 +176,22 @@ static inline bool x86_has_room(struct x86 *x, size_t bytes)
 		return true;
 	return x86_is_full(x);
 }
+
+/* ---- x86_pin.c ---- */
+void x86_plan_pins(struct x86 *x);
+void x86_load_pins(struct x86 *x);
+/* The register that holds a constant, or X86_NONE. */
+unsigned int x86_pin_of(const struct x86 *x, uint64_t value);
+/* Instead of the move of a constant at insns[0], which @left others follow in its block, these read
+ * the constant's register: false when they cannot. */
+bool x86_read_pin(struct x86 *x, const struct jit_insn *insns, uint32_t left);
+/* Registers that have been written hold what they should. */
+void x86_end_pins(struct x86 *x, uint16_t written);
+
+/* ---- x86_slots.c ---- */
+void x86_plan_slots(struct x86 *x);
+/* Does anything read what a JIT_STORE stores? */
+bool x86_is_read(const struct x86 *x, const struct jit_insn *insn);
 
 /* ---- x86_frame.c ---- */
 void x86_plan_frame(struct x86 *x);

@@ -58,7 +58,7 @@ static void divide_rax(struct x86 *x, bool wide, bool sign, unsigned int divisor
 
 static void slow_wide(struct x86 *x, const struct x86_slow *slow)
 {
-	divide_rax(x, true, slow->insn->flags & JIT_FLAG_SIGNED, slow->reg);
+	divide_rax(x, true, slow->insn.flags & JIT_FLAG_SIGNED, slow->reg);
 }
 
 /* @divisor is neither rax nor rdx. */
@@ -88,7 +88,7 @@ static void divide_machine(struct x86 *x, const struct division *d, unsigned int
 /* Division by zero: 0, modulo: the dividend. */
 static void slow_zero(struct x86 *x, const struct x86_slow *slow)
 {
-	const struct division d = division_of(slow->insn);
+	const struct division d = division_of(&slow->insn);
 
 	if (d.modulo && !PLANT(9))
 		x86_mov_rr(&x->e, d.wide, d.dst, x86_use(x, d.insn->a, d.dst));
@@ -99,7 +99,7 @@ static void slow_zero(struct x86 *x, const struct x86_slow *slow)
 /* Divisor b is 0 or -1: the quotient is a * b, the remainder a + a * b. */
 static void slow_signed(struct x86 *x, const struct x86_slow *slow)
 {
-	const struct division d = division_of(slow->insn);
+	const struct division d = division_of(&slow->insn);
 	const unsigned int b = slow->reg, a = x86_use(x, d.insn->a, X86_R9);
 
 	x86_mov_rr(&x->e, true, X86_R10, b);
@@ -208,7 +208,7 @@ static void unsigned_magic64(struct x86 *x, const struct division *d)
 		x86_rr(&x->e, X86_ALU_STORE(X86_ADD), true, d->a, q);
 		x86_shift_ri(&x->e, X86_RCR, true, q, 1);
 		if (magic.shift > 1)
-			x86_shift_ri(&x->e, X86_SHR, true, q, magic.shift - 1);
+			x86_shift_ri(&x->e, X86_SHR, true, q, magic.shift - !PLANT(25));
 	} else if (magic.shift) {
 		x86_shift_ri(&x->e, X86_SHR, true, q, magic.shift);
 	}
@@ -309,7 +309,7 @@ static void signed_magic32(struct x86 *x, const struct division *d, uint32_t div
 
 static void unsigned_power(struct x86 *x, const struct division *d, unsigned int shift)
 {
-	const uint64_t mask = (d->insn->imm - 1) >> PLANT(25);
+	const uint64_t mask = d->insn->imm - 1;
 	const bool wide = d->wide && !(d->modulo && mask <= UINT32_MAX);
 
 	if (d->dst != d->a || (!wide && mask == UINT32_MAX))

@@ -13,12 +13,21 @@
 
 /* Callee-saved ones in the order in which they are pushed, with their DWARF numbers. */
 static const struct {
-	uint8_t reg, bpf, dwarf;
+	uint8_t reg, bpf, dwarf; /* bpf 11: none */
 } saved_registers[] = {
-	{ X86_RBP, 10, 6 }, { X86_RBX, 6, 3 },  { X86_R13, 7, 13 },
-	{ X86_R14, 8, 14 }, { X86_R15, 9, 15 },
+	{ X86_RBP, 10, 6 }, { X86_RBX, 6, 3 },  { X86_R12, 11, 12 },
+	{ X86_R13, 7, 13 }, { X86_R14, 8, 14 }, { X86_R15, 9, 15 },
 };
 #define NSAVED (sizeof(saved_registers) / sizeof(saved_registers[0]))
+
+/* Does the function change the machine register of r@bpf? */
+static bool is_written(const struct x86 *x, unsigned int bpf)
+{
+	if (bpf == 10)
+		return x->on_heap && x->framed;
+	return bpf < 10 &&
+	       (x->function->written >> bpf & 1 || !(x->function->passes & VM_PASS_PROLOGUE));
+}
 
 void x86_plan_frame(struct x86 *x)
 {
@@ -27,12 +36,11 @@ void x86_plan_frame(struct x86 *x)
 	unsigned int pushes = 0, misalign;
 
 	x->framed = all || function->uses_frame;
-	x->on_heap = function->checked;
 	x->aligned = all || function->calls || function->checked || x->budget;
 	for (size_t i = 0; i < NSAVED; i++) {
 		const unsigned int bpf = saved_registers[i].bpf;
 
-		if (bpf == 10 ? !x->on_heap || !x->framed : !all && !(function->written >> bpf & 1))
+		if (!is_written(x, bpf) && !(x->pinned >> saved_registers[i].reg & 1))
 			continue;
 		if (PLANT(19) && bpf == 8)
 			continue;

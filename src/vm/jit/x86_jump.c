@@ -89,7 +89,7 @@ static struct x86_slow *slow_field(struct x86 *x, const struct jit_insn *insn,
 	x->slows_capacity = capacity;
 	slow = &x->slows[x->nslows++];
 	*slow = (struct x86_slow){
-		.emit = emit, .insn = insn, .from = x86_offset(x) - 4, .block = JIT_NOWHERE
+		.emit = emit, .insn = *insn, .from = x86_offset(x) - 4, .block = JIT_NOWHERE
 	};
 	return slow;
 }
@@ -197,7 +197,7 @@ void x86_emit_slow(struct x86 *x)
 
 		if (!x86_has_room(x, X86_INSN_ROOM))
 			return;
-		x86_place(x, slow.insn->insn);
+		x86_place(x, slow.insn.insn);
 		put_rel32(x, slow.from, x86_offset(x));
 		slow.emit(x, &slow);
 		if (slow.block != JIT_NOWHERE)
@@ -212,8 +212,8 @@ void x86_emit_slow(struct x86 *x)
 /* Addresses of the blocks, eight bytes each; @slow->from is the field of the lea. */
 static void slow_table(struct x86 *x, const struct x86_slow *slow)
 {
-	const uint32_t *targets = &x->function->targets[slow->insn->target];
-	const uint64_t n = slow->insn->imm;
+	const uint32_t *targets = &x->function->targets[slow->insn.target];
+	const uint64_t n = slow->insn.imm;
 
 	while (x86_offset(x) & 7)
 		x86_byte(&x->e, 0xcc);

@@ -129,8 +129,8 @@ static void against_slot(struct x86 *x, const struct jit_insn *insn, enum x86_al
 
 static void slow_miss(struct x86 *x, const struct x86_slow *slow)
 {
-	against_slot(x, slow->insn, X86_ADD, false);
-	x86_mov_ri(&x->e, X86_R10, slow->insn->target);
+	against_slot(x, &slow->insn, X86_ADD, false);
+	x86_mov_ri(&x->e, X86_R10, slow->insn.target);
 	x86_branch_to(x, 0xe8, x->code->stub[X86_STUB_MISS]);
 }
 
@@ -164,6 +164,7 @@ static void element_address(struct x86 *x, const struct vm_array *array)
 	const uint64_t data = (uintptr_t)array->data;
 	const bool wide = (uint64_t)array->stride * array->entries > UINT32_MAX;
 	unsigned int scale = array->stride ? __builtin_ctz(array->stride) : 0;
+	unsigned int base = x86_pin_of(x, data);
 	uint32_t rest;
 
 	if (scale > 3)
@@ -181,7 +182,7 @@ static void element_address(struct x86 *x, const struct vm_array *array)
 	} else {
 		x86_imul_rri(&x->e, wide || rest > INT32_MAX, X86_RAX, X86_RAX, (int32_t)rest);
 	}
-	if (data <= INT32_MAX) {
+	if (data <= INT32_MAX && base == X86_NONE) {
 		const struct x86_mem mem = {
 			.base = X86_NONE, .index = X86_RAX, .scale = scale, .disp = (int32_t)data
 		};
@@ -189,12 +190,15 @@ static void element_address(struct x86 *x, const struct vm_array *array)
 		x86_rm(&x->e, X86_LEA, true, X86_RAX, mem);
 		return;
 	}
-	x86_constant(x, X86_R11, data);
+	if (base == X86_NONE) {
+		base = X86_R11;
+		x86_constant(x, base, data);
+	}
 	if (scale)
 		x86_rm(&x->e, X86_LEA, true, X86_RAX,
-		       (struct x86_mem){ .base = X86_R11, .index = X86_RAX, .scale = scale });
+		       (struct x86_mem){ .base = base, .index = X86_RAX, .scale = scale });
 	else
-		x86_rr(&x->e, X86_ALU_STORE(X86_ADD), true, X86_R11, X86_RAX);
+		x86_rr(&x->e, X86_ALU_STORE(X86_ADD), true, base, X86_RAX);
 }
 
 void x86_array(struct x86 *x, const struct jit_insn *insn, uint32_t null)

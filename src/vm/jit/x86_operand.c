@@ -8,7 +8,7 @@ const uint8_t x86_registers[11] = { X86_RAX, X86_RDI, X86_RSI, X86_RDX, X86_RCX,
 unsigned int x86_use(struct x86 *x, uint8_t reg, unsigned int scratch)
 {
 	if (reg != 10 || x->on_heap)
-		return x86_registers[reg];
+		return x->map[reg];
 	x86_rm(&x->e, X86_LEA, true, scratch,
 	       (struct x86_mem){ .base = X86_RSP, .index = X86_NONE, .disp = x->frame });
 	return scratch;
@@ -28,7 +28,7 @@ struct x86_mem x86_operand(struct x86 *x, const struct jit_insn *insn, unsigned 
 		mem.base = X86_RSP;
 		mem.disp += x->frame;
 	} else if (base != JIT_NONE) {
-		mem.base = x86_registers[base];
+		mem.base = x->map[base];
 	}
 	if (index != JIT_NONE) {
 		mem.index = x86_use(x, index, scratch);
@@ -65,7 +65,12 @@ struct x86_mem x86_absolute(struct x86 *x, const void *address, unsigned int scr
 
 void x86_constant(struct x86 *x, unsigned int reg, uint64_t value)
 {
-	if (x->brief && value > UINT32_MAX && !x86_fits32((int64_t)value) && x86_reaches(x, value))
+	const unsigned int pin = x->npins ? x86_pin_of(x, value) : X86_NONE;
+
+	if (pin != X86_NONE)
+		x86_mov_rr(&x->e, true, reg, pin);
+	else if (x->brief && value > UINT32_MAX && !x86_fits32((int64_t)value) &&
+		 x86_reaches(x, value))
 		x86_rm(&x->e, X86_LEA, true, reg,
 		       x86_absolute(x, (const void *)(uintptr_t)value, reg));
 	else
