@@ -78,6 +78,7 @@ struct hook_function {
 	const char *name;
 	hook_native_fn function;
 	const struct vm_contract *contract; /* what it does not check itself, by hook_need...() */
+	enum vm_intrinsic intrinsic;        /* what the compiler may do instead of calling it */
 };
 
 #define HOOK_MAX_VALUES 32 /* a format can consume that many: absent ones read as 0 */

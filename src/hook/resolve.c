@@ -206,6 +206,7 @@ int hook_resolve(struct hook_half *half, const struct user_extern *external,
 		native->nargs = VM_MAX_ARGUMENTS;
 		native->with_context = true;
 		native->contract = own->contract;
+		native->intrinsic = own->intrinsic;
 		return 0;
 	}
 	if (!strcmp(external->name, "stdout")) {

@@ -289,25 +289,31 @@ NATIVE(ucmpti2)
 	return x < y ? 0 : x == y ? 1 : 2;
 }
 
+#define INLINED(name, as)                                          \
+	{                                                          \
+		"__" #name, name, &hook_contract_none, VM_F64_##as \
+	}
 #define ROW(name)                                     \
 	{                                             \
 		"__" #name, name, &hook_contract_none \
 	}
+#define CALLED(name, as) ROW(name)
 #define ALIAS(alias, name)                             \
 	{                                              \
 		"__" #alias, name, &hook_contract_none \
 	}
-#define FLOATING(mode)                                                                  \
-	ROW(add##mode##3), ROW(sub##mode##3), ROW(mul##mode##3), ROW(div##mode##3),     \
-		ROW(neg##mode##2), ROW(le##mode##2), ALIAS(lt##mode##2, le##mode##2),   \
-		ALIAS(eq##mode##2, le##mode##2), ALIAS(ne##mode##2, le##mode##2),       \
-		ROW(ge##mode##2), ALIAS(gt##mode##2, ge##mode##2), ROW(unord##mode##2), \
-		ROW(floatdi##mode), ROW(floatundi##mode), ROW(floatsi##mode),           \
-		ROW(floatunsi##mode), ROW(floatti##mode), ROW(floatunti##mode),         \
-		ROW(fix##mode##di), ROW(fixuns##mode##di), ROW(fix##mode##si),          \
-		ROW(fixuns##mode##si), ROW(powi##mode##2),                              \
-		ALIAS(bpf_floatsi##mode, floatsi##mode),                                \
-		ALIAS(bpf_floatunsi##mode, floatunsi##mode),                            \
+/* @row: INLINED or CALLED. */
+#define FLOATING(mode, row)                                                                        \
+	row(add##mode##3, ADD), row(sub##mode##3, SUB), row(mul##mode##3, MUL),                    \
+		row(div##mode##3, DIV), row(neg##mode##2, NEG), row(floatdi##mode, FROM_S64),      \
+		row(floatundi##mode, FROM_U64), row(fix##mode##di, TO_S64), ROW(fixuns##mode##di), \
+		ROW(fix##mode##si), ROW(fixuns##mode##si), ROW(floatsi##mode),                     \
+		ROW(floatunsi##mode), ROW(floatti##mode), ROW(floatunti##mode), ROW(le##mode##2),  \
+		ALIAS(lt##mode##2, le##mode##2), ALIAS(eq##mode##2, le##mode##2),                  \
+		ALIAS(ne##mode##2, le##mode##2), ROW(ge##mode##2),                                 \
+		ALIAS(gt##mode##2, ge##mode##2), ROW(unord##mode##2), ROW(powi##mode##2),          \
+		ALIAS(bpf_floatsi##mode, floatsi##mode),                                           \
+		ALIAS(bpf_floatunsi##mode, floatunsi##mode),                                       \
 		ALIAS(bpf_fix_trunc##mode##si, fix##mode##si)
 #define INTEGER(mode)                                                                         \
 	ROW(div##mode##3), ROW(mod##mode##3), ROW(udiv##mode##3), ROW(umod##mode##3),         \
@@ -315,8 +321,8 @@ NATIVE(ucmpti2)
 		ROW(parity##mode##2), ROW(popcount##mode##2)
 
 const struct hook_function hook_functions_soft[] = {
-	FLOATING(df),
-	FLOATING(sf),
+	FLOATING(df, INLINED),
+	FLOATING(sf, CALLED),
 	ROW(extendsfdf2),
 	ROW(truncdfsf2),
 	ALIAS(bpf_extendsfdf2, extendsfdf2),

@@ -5,6 +5,7 @@
 
 gcc -O2 -fno-builtin -w tests/cli/soft.c -o "$work/native" 2>"$work/err" && "$work/native" >"$work/native.out"
 ok "the same source natively"
+results=$(wc -l <"$work/native.out")
 for level in -O2 -O0; do
 	t "gcc-bpf $level compiles it" 0 -- \
 		bpf-gcc $level -gbtf -mcpu=v3 -fno-builtin -w -c tests/cli/soft.c -o "$work/soft.o"
@@ -12,7 +13,7 @@ for level in -O2 -O0; do
 		# shellcheck disable=SC2086
 		"$duet" run $mode "$work/soft.o" -- true >"$work/soft.out" 2>"$work/err"
 		diff "$work/native.out" "$work/soft.out" >"$work/out"
-		ok "gcc-bpf $level ${mode:-unchecked}: $(wc -l <"$work/native.out") results, all as native"
+		ok "gcc-bpf $level ${mode:-unchecked}: $results results, all as native"
 	done
 done
 names=$(bpf-nm "$work/soft.o" | awk '$1 == "U" && $2 != "__printf_n" { print $2 }' | wc -l)

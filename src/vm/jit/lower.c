@@ -235,11 +235,23 @@ static void jump(struct lowering *l)
 		l->block_at[(int64_t)l->at + 1 + jump_distance(l->row, l->insn)];
 }
 
+/* Arithmetic that is done here instead of called; a call that is not allowed stays one. */
+static bool is_on_doubles(const struct jit_function *function, const struct vm_native *native)
+{
+	return native->intrinsic >= VM_F64_ADD && native->intrinsic <= VM_F64_TO_S64 &&
+	       function->passes & VM_PASS_INLINE && (!function->checked || native->contract);
+}
+
 static void call_native(struct lowering *l)
 {
 	const struct vm_native *native = &l->function->image->natives[l->insn->imm];
 	struct jit_insn *insn;
 
+	if (is_on_doubles(l->function, native)) {
+		insn = emit(l, JIT_F64);
+		insn->sub = native->intrinsic;
+		return;
+	}
 	/* The key, which the call reads also when it is inlined. */
 	if (native->intrinsic == VM_ARRAY_LOOKUP)
 		check(l, 2, 0, sizeof(uint32_t), false);
