@@ -186,6 +186,7 @@ void hook_half_close(struct hook_half *half)
 	free(half->told_error);
 	free(half->natives);
 	free(half->functions);
+	free(half->arrays);
 	free(half->code);
 	free(half->origins);
 	free(half);
@@ -248,7 +249,8 @@ int hook_half_connect(struct hook_half *half, struct kern *kern, struct err *err
 		if (code)
 			return code;
 	}
-	return hook_regions_connect(half, err);
+	code = hook_regions_connect(half, err);
+	return code ? code : hook_arrays_connect(half, err);
 }
 
 void *hook_half_data(struct hook_half *half, uint32_t data)

@@ -53,6 +53,8 @@ struct hook_half {
 	uint32_t ncode;
 	uint32_t *origins; /* of code: slot in user_half.code; NULL: it is the same */
 	uint64_t upper;    /* of the last 128-bit result: see hook/soft.h */
+	struct vm_array *arrays; /* that the vm knows the memory of */
+	size_t narrays;
 	struct vm *vm;
 	struct hook_heap *heap;
 	struct hook_snapshots snapshots;
@@ -115,6 +117,10 @@ const char *hook_where(const struct hook_half *half, uint32_t insn, char *text, 
 /* Which hook program a function belongs to, or NULL. */
 const struct hook_program *hook_program_of(const struct hook_half *half, uint32_t function);
 int hook_link(struct hook_half *half, struct err *err);
+/* Sets half->vm, from what is linked. */
+int hook_create_vm(struct hook_half *half, struct err *err);
+/* Maps are in memory now: look-ups in arrays need no calls any more, where that is possible. */
+int hook_arrays_connect(struct hook_half *half, struct err *err);
 int hook_open_text(struct hook_half *half, struct err *err);
 void hook_close_text(struct hook_half *half);
 /* printf with values in memory; into the script's stdout, or into @buf. Raises on %L. */

@@ -22,8 +22,7 @@ const char *hook_where(const struct hook_half *half, uint32_t insn, char *text, 
 	const struct user_half *user = half->options.user;
 	struct obj_line line;
 
-	if (half->origins && insn < half->ncode)
-		insn = half->origins[insn];
+	insn = hook_half_insn(half, insn);
 	if (insn < user->ncode &&
 	    obj_line_of(half->options.obj, user->origin[insn].section, user->origin[insn].offset,
 			&line) &&
@@ -92,6 +91,7 @@ static int link_helper(struct link *link, const struct user_ref *ref, uint32_t *
 	const char *name = hook_helper_name(number);
 	const struct hook_function *found;
 	struct vm_native *row;
+	bool is_lookup;
 	size_t i;
 
 	found = program && program->ubpf ? hook_ubpf_helper(number) : hook_helper(number);
@@ -101,6 +101,7 @@ static int link_helper(struct link *link, const struct user_ref *ref, uint32_t *
 			       "process: call it in the kernel half and hand the value over in a "
 			       "map or a global variable",
 			       number, name ? " (bpf_" : "", name ?: "", name ? ")" : "");
+	is_lookup = found == hook_helper(BPF_FUNC_map_lookup_elem);
 	for (i = 0; i < half->nnatives; i++) {
 		if (half->natives[i].with_context &&
 		    half->natives[i].function == (void *)found->function)
@@ -115,6 +116,8 @@ static int link_helper(struct link *link, const struct user_ref *ref, uint32_t *
 					   .contract = found->contract,
 					   .result = VM_U64,
 					   .nargs = 5,
+					   .intrinsic =
+						   is_lookup ? VM_ARRAY_LOOKUP : VM_INTRINSIC_NONE,
 					   .with_context = true };
 	}
 	*native = i;
@@ -297,15 +300,15 @@ static int link_data(struct link *link)
 	return 0;
 }
 
-static int create_vm(struct link *link)
+int hook_create_vm(struct hook_half *half, struct err *err)
 {
-	struct hook_half *half = link->half;
 	const struct user_half *user = half->options.user;
 	struct vm_options options = { .size = sizeof(options),
 				      .context = half,
 				      .checked = half->options.checked };
-	struct vm_image image = { VM_IMAGE_SIZES,   half->code,    half->ncode,   half->functions,
-				  user->nfunctions, half->natives, half->nnatives };
+	struct vm_image image = { VM_IMAGE_SIZES,  half->code,       half->ncode,
+				  half->functions, user->nfunctions, half->natives,
+				  half->nnatives,  half->arrays,     half->narrays };
 	char message[256], where[300];
 	uint32_t bad = 0;
 	int code;
@@ -316,10 +319,10 @@ static int create_vm(struct link *link)
 		options.engine = VM_ENGINE_JIT;
 	code = vm_create(&image, &options, &half->vm, message, sizeof(message), &bad);
 	if (code == -ENOMEM)
-		return err_nomem(link->err);
+		return err_nomem(err);
 	if (code)
-		return err_set(link->err, code, "%s: %s",
-			       hook_where(half, bad, where, sizeof(where)), message);
+		return err_set(err, code, "%s: %s", hook_where(half, bad, where, sizeof(where)),
+			       message);
 	return 0;
 }
 
@@ -386,7 +389,7 @@ int hook_link(struct hook_half *half, struct err *err)
 	if (!code)
 		code = hook_widen(half, err);
 	if (!code)
-		code = create_vm(&link);
+		code = hook_create_vm(half, err);
 	if (!code)
 		code = link_data(&link);
 	if (!code)
