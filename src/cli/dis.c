@@ -94,6 +94,7 @@ static int print_with_native(struct listing *listing, const char *name, struct e
 
 	if (code)
 		return code;
+	listing->half = half;
 	listing->vm = hook_half_vm(half);
 	return print_listing(listing, name, err);
 }

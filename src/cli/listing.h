@@ -5,6 +5,7 @@
 #include <duet/vm.h>
 #include <stddef.h>
 
+#include "hook/hook.h"
 #include "obj/split.h"
 
 struct native_listing;
@@ -15,6 +16,7 @@ struct listing {
 	const char *function;         /* NULL: all of them */
 	/* NULL: no machine code. Function numbers are those of @user, or of @functions. */
 	const struct vm *vm;
+	const struct hook_half *half;        /* whose vm it is, or NULL */
 	const struct vm_function *functions; /* without an object */
 	size_t nfunctions;
 	struct native_listing *native;

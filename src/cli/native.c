@@ -218,6 +218,17 @@ static size_t print_instruction(const struct machine *machine, const uint8_t *co
 	return taken;
 }
 
+/* The instruction of the listing that a byte of machine code comes from; -1: none. */
+static int64_t origin_of(const struct listing *listing, const struct listing_code *code,
+			 uint32_t function, size_t offset)
+{
+	int64_t insn = vm_machine_insn(listing->vm, function, offset);
+
+	if (insn >= 0 && listing->half)
+		insn = hook_half_insn(listing->half, insn);
+	return insn < 0 ? -1 : insn - code->first;
+}
+
 void native_print(const struct listing *listing, const struct listing_code *code, uint32_t function)
 {
 	struct machine machine = { .listing = listing };
@@ -232,12 +243,12 @@ void native_print(const struct listing *listing, const struct listing_code *code
 	printf("; %s: %zu instructions, %s: %zu bytes\n", function_name(listing, function),
 	       code->count, vm_engine_name(listing->vm), machine.size);
 	while (at < machine.size) {
-		insn = vm_machine_insn(listing->vm, function, at);
+		insn = origin_of(listing, code, function, at);
 		if (insn != last)
-			listing_print_origin(listing, code, insn < 0 ? -1 : insn - code->first);
+			listing_print_origin(listing, code, insn);
 		last = insn;
 		for (end = at + 1;
-		     end < machine.size && vm_machine_insn(listing->vm, function, end) == insn;)
+		     end < machine.size && origin_of(listing, code, function, end) == insn;)
 			end++;
 		while (at < end) {
 			printf("; %12s+0x%zx: ", "", at);

@@ -109,6 +109,8 @@ void *hook_half_data(struct hook_half *half, uint32_t data);
 /* The vm that runs the half, for listings of its code; NULL: there is no code. */
 struct vm;
 const struct vm *hook_half_vm(const struct hook_half *half);
+/* The instruction of user_half.code that instruction @insn of the vm's code is or belongs to. */
+uint32_t hook_half_insn(const struct hook_half *half, uint32_t insn);
 
 size_t hook_program_count(const struct hook_half *half);
 const struct hook_program *hook_program_at(const struct hook_half *half, size_t index);

@@ -284,6 +284,11 @@ int hook_widen(struct hook_half *half, struct err *err)
 	return rc;
 }
 
+uint32_t hook_half_insn(const struct hook_half *half, uint32_t insn)
+{
+	return half->origins && insn < half->ncode ? half->origins[insn] : insn;
+}
+
 int hook_widen_allow(struct hook_half *half, struct err *err)
 {
 	if (half->origins && vm_region_add(half->vm, &half->upper, sizeof(half->upper), 0))
