@@ -16,7 +16,11 @@
 #include "random.h"
 #include "vm_check.h"
 
-#define INPUTS  4000
+#if defined(__SANITIZE_ADDRESS__)
+#define INPUTS 1000
+#else
+#define INPUTS 4000
+#endif
 #define LONGEST 900
 
 static uint64_t current; /* seed */

@@ -24,7 +24,7 @@ extern const struct engine engines[];
 extern const size_t nengines;
 
 /* Several programs in one vm. */
-#define HOST_PROGRAMS  16
+#define HOST_PROGRAMS  32
 #define HOST_CODE      (HOST_PROGRAMS * 256)
 #define HOST_FUNCTIONS (HOST_PROGRAMS * GENERATE_FUNCTIONS)
 

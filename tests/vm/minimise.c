@@ -9,6 +9,17 @@ static bool is_nop(const struct bpf_insn *insn)
 	return insn->code == (BPF_JMP | BPF_JA) && !insn->off;
 }
 
+/* What follows a call gives r1 to r5 a value. Where there is no verifier, nobody else sees when it
+ * is gone. */
+static bool is_needed(const struct generated *program, size_t at)
+{
+	for (size_t k = 1; program->alone && k <= 5 && k <= at; k++)
+		if (program->code[at - k].code == (BPF_JMP | BPF_CALL) ||
+		    program->code[at - k].code == ISA_CALLX_OPCODE)
+			return true;
+	return false;
+}
+
 /* Replaces up to @n instructions from @at on by jumps to the next. Relocated ones stay, and so do
  * the ends of functions. Returns whether anything changed. */
 static bool blank(struct generated *program, size_t at, size_t n)
@@ -19,7 +30,8 @@ static bool blank(struct generated *program, size_t at, size_t n)
 		struct bpf_insn *insn = &program->code[i];
 		bool wide = insn->code == (BPF_LD | BPF_IMM | BPF_DW);
 
-		if (insn->code == (BPF_JMP | BPF_EXIT) || is_nop(insn) || !insn->code)
+		if (insn->code == (BPF_JMP | BPF_EXIT) || is_nop(insn) || !insn->code ||
+		    is_needed(program, i))
 			continue;
 		for (size_t k = 0; k < program->nrelocations; k++)
 			if (program->relocations[k].at == i) { /* keeps its number, but is gone */

@@ -159,10 +159,14 @@ static uint64_t f64_from_u64(uint64_t a)
 	return to_bits(a);
 }
 
-/* The machine's own conversion, also of what does not fit. */
-__attribute__((no_sanitize("undefined"))) static uint64_t f64_to_s64(uint64_t a)
+/* Not a number: 0; what does not fit: the nearest that does. */
+static uint64_t f64_to_s64(uint64_t a)
 {
-	return (int64_t)from_bits(a);
+	double value = from_bits(a);
+
+	if (value >= -0x1p63 && value < 0x1p63)
+		return (int64_t)value;
+	return value > 0 ? INT64_MAX : value < 0 ? (uint64_t)INT64_MIN : 0;
 }
 
 #define F64(NAME, c_name, n)                                                          \
