@@ -29,6 +29,11 @@ check start "^  duet +$number +$number +$number$" \
 check ring "^  duet +$number$" "^  libbpf +$number$" "^  ratio +(1/)?$number$"
 check calls "^  6\.12 +call +$number +$number +$number +(1/)?$number +1\.05 (met|MISSED)$" \
 	"^  6\.12 +switch +$number +$number +$number +"
+check vm "^  FNV-1a +$number +$number +$number +$number +$number +$number +$number +$number$" \
+	"^  report of 10,000 rows +$number +$number +$number +$number +- " \
+	"^  JIT / native +$number +1\.00  (met|MISSED)$" \
+	"^  4,000 instructions, us +$number +1000  (met|MISSED)$" \
+	"^  FNV-1a +[0-9]+ +[0-9]+ +$number$"
 
 count=$((count + 1))
 if output=$(bench/run no-such 2>&1); then
