@@ -56,9 +56,8 @@ static const struct option options[] = {
 
 static const char help[] =
 	"usage: duet run SCRIPT [options] [ARGUMENTS] [-- CMD ...]\n"
-	"SCRIPT: a .c file, a .o of `duet build`, a .s for `duet asm`, - (C on standard input), or "
-	"a\n"
-	"shipped tool.\n"
+	"SCRIPT: a .c file, a .o of `duet build`, a .s for `duet asm`, - (C on standard input),\n"
+	"or a shipped tool.\n"
 	"Runs until CMD ends, the processes of -p end, -d is over, or Ctrl-C; then reports.\n\n"
 	"who is measured (nothing given: the whole system)\n"
 	"  -- CMD ...          CMD and its later threads and children\n"
