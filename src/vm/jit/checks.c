@@ -246,6 +246,24 @@ static bool in_frame(const struct jit_function *function, const struct jit_insn 
 	       (int64_t)insn->off + (int64_t)insn->imm <= 0;
 }
 
+/* lower.c puts a check of the index before each look-up: one that stayed a call checks for itself,
+ * and may be of something else than an array. */
+static void drop_needless(struct jit_function *function, uint32_t block)
+{
+	struct jit_insn *insns = &function->insns[function->blocks[block].first];
+
+	for (uint32_t i = 0; i < function->blocks[block].count; i++) {
+		if (insns[i].op == JIT_CHECK && in_frame(function, &insns[i]))
+			insns[i].op = JIT_NOP;
+		for (uint32_t k = i; insns[i].op == JIT_CALL_C && k-- > 0;) {
+			if (insns[k].op == JIT_CHECK && insns[k].insn == insns[i].insn)
+				insns[k].op = JIT_NOP;
+			else if (insns[k].op != JIT_NOP)
+				break;
+		}
+	}
+}
+
 /* ---- one check for several accesses of a block ---- */
 struct groups {
 	uint32_t leaders[MAX_GROUPS]; /* instructions */
@@ -382,9 +400,8 @@ int jit_checks(struct jit_function *function, const struct jit_graph *graph)
 	pass.in = in;
 	pass.accesses = accesses;
 	pass.list = list;
-	for (uint32_t i = 0; i < function->ninsns; i++)
-		if (function->insns[i].op == JIT_CHECK && in_frame(function, &function->insns[i]))
-			function->insns[i].op = JIT_NOP;
+	for (uint32_t k = 0; k < graph->nblocks; k++)
+		drop_needless(function, graph->forward[k]);
 	if (function->passes & VM_PASS_CHECKS)
 		remove_covered(&pass);
 	note_accesses(&pass);

@@ -709,6 +709,49 @@ static void natives_may_ask(void **state)
 	}
 }
 
+static uint64_t look_up(uint64_t handle, const uint8_t *key)
+{
+	return handle + *key;
+}
+
+/* A function that looks up in arrays and in other things, whose keys are shorter. */
+static void keys_are_as_long_as_they_are(void **state)
+{
+	static const struct vm_contract reads_one = { .args = { { VM_ANY },
+								{ VM_READ, .bytes = 1 } } };
+	const struct vm_native native = { "look_up",
+					  look_up,
+					  VM_U64,
+					  2,
+					  { VM_U64, VM_POINTER },
+					  .intrinsic = VM_ARRAY_LOOKUP,
+					  .contract = &reads_one };
+	const struct bpf_insn code[] = { MOV_X(2, 1), MOV_K(1, 77), CALL(0), EXIT() };
+	struct vm_function function = { .name = "main", .count = COUNT_OF(code) };
+	uint64_t values[2];
+	const struct vm_array array = { .handle = 5, .data = values, .stride = 8, .entries = 2 };
+	struct vm_image image = { VM_IMAGE_SIZES,         .code = code,     .ncode = COUNT_OF(code),
+				  .functions = &function, .nfunctions = 1,  .natives = &native,
+				  .nnatives = 1,          .arrays = &array, .narrays = 1 };
+	uint8_t key = 3;
+
+	(void)state;
+	EACH_SET
+	{
+		struct vm_options options = { .size = sizeof(options),
+					      .engine = TEST_ENGINE,
+					      .checked = true,
+					      .passes_off = passes_off };
+		struct vm *vm = make_vm(&image, &options);
+
+		assert_int_equal(vm_region_add(vm, &key, 1, 0), 0);
+		assert_int_equal(call(vm, (uintptr_t)&key, 0), 80);
+		faults(vm, (uintptr_t)&key + 1, 0, VM_FAULT_ARGUMENT,
+		       "look_up(): argument 2: read of 1 byte at 0x%llx", (uintptr_t)&key + 1);
+		vm_destroy(vm);
+	}
+}
+
 static void unchecked_vms_say_yes(void **state)
 {
 	const struct bpf_insn code[] = { MOV_K(0, 0), EXIT() };
@@ -743,6 +786,7 @@ int main(void)
 		cmocka_unit_test(calls_go_to_known_functions),
 		cmocka_unit_test(contracts_fit_their_functions),
 		cmocka_unit_test(natives_may_ask),
+		cmocka_unit_test(keys_are_as_long_as_they_are),
 		cmocka_unit_test(unchecked_vms_say_yes),
 	};
 
