@@ -111,7 +111,7 @@ const struct bench_program bench_programs[] = {
 	{ PROGRAM(divide, divide), "division by variable", true, 8192, 1200, numbers },
 	{ PROGRAM(constant, constant), "division by constant", true, 8192, 900, numbers },
 	{ PROGRAM(helper, helper), "helper calls", true, 8192, 2400, numbers, calls_ours },
-	{ PROGRAM(map, map_lookup), "map lookups", true, 8192, 200, noise },
+	{ PROGRAM(map, map_lookup), "map lookups", true, 8192, 250, noise },
 	{ PROGRAM(local, local_call), "local calls", true, 8192, 800, numbers },
 	{ PROGRAM(switch, switch_dispatch), "switch dispatch", false, 8192, 180, noise },
 	{ PROGRAM(trivial, trivial_call), "trivial call", false, 8192, 700, zeroes, calls_ours },
