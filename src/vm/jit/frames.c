@@ -307,32 +307,38 @@ static struct vm *scan_stack(struct vm_signal *signal, uintptr_t until)
 	return NULL;
 }
 
-static struct vm *find_owner(struct vm_signal *signal, uintptr_t until)
+static struct vm *walk_to_owner(struct vm_signal *signal, uintptr_t until)
 {
 	struct walk walk = { .until = until };
 	struct vm *vm = NULL;
 
 	if (signal_is_fetch(signal) || signal->number == SIGILL)
 		vm = owner_of_call(signal);
-	if (vm)
-		return vm;
-	_Unwind_Backtrace(visit, &walk);
-	if (walk.owner)
-		return walk.owner;
-	return scan_stack(signal, until);
+	if (!vm)
+		_Unwind_Backtrace(visit, &walk);
+	return vm ? vm : walk.owner;
+}
+
+static struct vm *guarded(struct vm *(*find)(struct vm_signal *signal, uintptr_t until),
+			  struct vm_signal *signal, uintptr_t until)
+{
+	struct vm *volatile vm = NULL;
+	sigjmp_buf back;
+
+	if (!sigsetjmp(back, 0)) {
+		guard = &back;
+		vm = find(signal, until);
+	}
+	guard = NULL;
+	return vm;
 }
 
 struct vm *jit_owner(struct vm_signal *signal, uintptr_t until)
 {
-	struct vm *volatile vm = jit_memory_owner(signal->pc);
-	sigjmp_buf back;
+	struct vm *vm = jit_memory_owner(signal->pc);
 
 	if (vm || !jit_memory_any())
 		return vm;
-	if (!sigsetjmp(back, 0)) {
-		guard = &back;
-		vm = find_owner(signal, until);
-	}
-	guard = NULL;
-	return vm;
+	vm = guarded(walk_to_owner, signal, until);
+	return vm ? vm : guarded(scan_stack, signal, until);
 }
