@@ -298,7 +298,6 @@ static void emit_function(struct a64 *e)
 		emit_block(e, k);
 	}
 	a64_asides(e);
-	a64_place(e, JIT_NOWHERE);
 	a64_literals(e);
 	range->nsteps = e->code->nsteps - range->first_step;
 	if (!e->rc)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ADR_BITS   19 /* of words, as those of branches */
 #define MOST_WORTH 16 /* constants that are looked at for a register */
 
 bool a64_grow(void *array, size_t element, struct a64_list *list, int *rc)
@@ -126,13 +127,15 @@ void a64_resolve(struct a64 *e)
 		const struct a64_fixup *fixup = &e->fixups[i];
 		int64_t distance = (int64_t)e->labels[fixup->label] - fixup->at;
 		uint32_t word;
+		int bits;
 
 		assert(e->labels[fixup->label] != JIT_NOWHERE);
 		memcpy(&word, code->bytes + fixup->at, sizeof(word));
 		if (fixup->table != JIT_NOWHERE) {
 			word = e->labels[fixup->label] - fixup->table;
 		} else {
-			if (!a64_fits(distance, a64_distance_bits(word)))
+			bits = a64_distance_bits(word);
+			if (!a64_fits(distance, bits ? bits : ADR_BITS))
 				e->too_far = true;
 			word = a64_retarget(word, distance);
 		}
@@ -337,7 +340,10 @@ void a64_literals(struct a64 *e)
 {
 	struct jit_code *code = e->code;
 
-	if (e->literals_list.count && (code->address + code->size) & 7)
+	if (!e->literals_list.count)
+		return;
+	a64_place(e, JIT_NOWHERE);
+	if ((code->address + code->size) & 7)
 		a64_out(e, a64_udf(0));
 	for (size_t i = 0; i < e->literals_list.count; i++) {
 		a64_bind(e, e->literals[i].label);

@@ -86,7 +86,6 @@ static inline void unmake(struct made *made)
 	free(made->code.places);
 	free(made->code.steps);
 	free(made->code.patches);
-	free(made->function.targets);
 	jit_release(&made->function);
 	free(made);
 }
