@@ -3,7 +3,7 @@
 # DUET_FUZZ_SECONDS (60) from the corpora in corpus/. `fuzz.t keep` does the same and then takes the
 # inputs that reach new code into the corpora.
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 
 seconds=${DUET_FUZZ_SECONDS:-60}
 out=build/fuzz
@@ -18,7 +18,7 @@ ls src/{base,isa,obj,vm,vm/jit}/*.c tests/fuzz/{object,vm}_{fuzz,check}.c tests/
 	COMPILE=$compile OUT=$out/objects xargs -P 2 -I{} bash -c \
 		'file={} && $COMPILE -c "$file" -o "$OUT/${file//\//_}.o"' >$out/build.log 2>&1
 
-shared=($out/objects/src_*.o)
+shared=("$out"/objects/src_*.o)
 built() { # TARGET LIBRARY...
 	local target=$1
 	shift

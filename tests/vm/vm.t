@@ -40,7 +40,7 @@ check "own cases agree with the kernel" build/tests/vm/vm_write_cases --check te
 # vm_cases says: one process for all of them is a matter of time.
 arm64=(qemu-aarch64-static -L "$(scripts/sysroot-arm64)")
 if [ -f $suite ]; then
-	cases+=($suite)
+	cases+=("$suite")
 	check "arm64: the plug-in compiles" bash tests/vm/conformance_test.sh \
 		tests/vm/arm64_plugin <(head -20 $suite) --jit
 fi
