@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Instructions without effect. A load may fault, which is one; those of the frame do not. */
+/*
+ * Instructions without effect. A load may fault, which is one; those of the frame do not. Stores to
+ * the frame have none when its address goes nowhere and nobody loads those bytes.
+ */
 #include "vm/jit/passes.h"
 
 static bool in_frame(const struct jit_function *function, const struct jit_insn *insn,
@@ -56,5 +59,78 @@ void jit_remove_dead(struct jit_function *function, const struct jit_graph *grap
 			live = (live & ~writes) | jit_read_set(insn);
 		}
 		block->live_in = live;
+	}
+}
+
+#define FRAME_AT_MOST 1024 /* bytes: a bit each */
+
+/* Bytes of the frame, from its lower end. */
+struct bytes {
+	uint64_t bits[FRAME_AT_MOST / 64];
+};
+
+static bool any_byte(const struct jit_function *function, struct bytes *bytes,
+		     const struct jit_insn *insn, unsigned int size, bool set)
+{
+	for (unsigned int i = 0; i < size; i++) {
+		uint32_t at = function->frame + insn->off + i;
+
+		if (set)
+			bytes->bits[at / 64] |= 1ull << at % 64;
+		else if (bytes->bits[at / 64] >> at % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+/* Marks what is read of the frame. False: its address is used for something else. */
+static bool note_reads(const struct jit_function *function, const struct jit_insn *insn,
+		       struct bytes *loaded)
+{
+	unsigned int size = insn->op == JIT_ARRAY ? sizeof(uint32_t) : insn->size;
+	struct jit_insn rest = *insn;
+
+	rest.base = JIT_NONE;
+	if (jit_read_set(&rest) & jit_bit(ISA_FRAME))
+		return false;
+	if (insn->base != ISA_FRAME)
+		return true;
+	if (!in_frame(function, insn, size) || insn->op == JIT_LEA || insn->op == JIT_CHECK)
+		return false;
+	if (insn->op != JIT_STORE)
+		any_byte(function, loaded, insn, size, true);
+	return true;
+}
+
+void jit_remove_dead_stores(struct jit_function *function, const struct jit_graph *graph)
+{
+	struct bytes loaded = { 0 };
+	bool any = false;
+
+	if (function->frame > FRAME_AT_MOST)
+		return;
+	for (uint32_t k = 0; k < graph->nblocks; k++) {
+		const struct jit_block *block = &function->blocks[graph->forward[k]];
+
+		for (uint32_t i = 0; i < block->count; i++) {
+			const struct jit_insn *insn = &function->insns[block->first + i];
+
+			if (!(jit_read_set(insn) & jit_bit(ISA_FRAME)))
+				continue;
+			if (!note_reads(function, insn, &loaded))
+				return;
+			any |= insn->op == JIT_STORE;
+		}
+	}
+	for (uint32_t k = 0; k < graph->nblocks && any; k++) {
+		const struct jit_block *block = &function->blocks[graph->forward[k]];
+
+		for (uint32_t i = 0; i < block->count; i++) {
+			struct jit_insn *insn = &function->insns[block->first + i];
+
+			if (insn->op == JIT_STORE && insn->base == ISA_FRAME &&
+			    !any_byte(function, &loaded, insn, insn->size, false))
+				jit_delete(insn);
+		}
 	}
 }

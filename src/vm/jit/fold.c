@@ -117,6 +117,18 @@ bool jit_holds(const struct jit_insn *insn, uint64_t a, uint64_t b)
 	return false;
 }
 
+uint8_t jit_turned(uint8_t condition)
+{
+	static const uint8_t turn[] = {
+		[JIT_EQ] = JIT_EQ,   [JIT_NE] = JIT_NE,   [JIT_SET] = JIT_SET,
+		[JIT_GT] = JIT_LT,   [JIT_GE] = JIT_LE,   [JIT_LT] = JIT_GT,
+		[JIT_LE] = JIT_GE,   [JIT_SGT] = JIT_SLT, [JIT_SGE] = JIT_SLE,
+		[JIT_SLT] = JIT_SGT, [JIT_SLE] = JIT_SGE, [JIT_CLEAR] = JIT_CLEAR,
+	};
+
+	return turn[condition];
+}
+
 int jit_decide(const struct jit_insn *insn, unsigned int bits)
 {
 	uint64_t most, b = cut(insn->imm, insn->width);

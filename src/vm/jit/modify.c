@@ -115,7 +115,10 @@ static bool try_modify(struct jit_function *function, uint32_t first, uint32_t a
 	return true;
 }
 
-/* Comparing `size` bytes in memory must tell the same as comparing what was loaded. */
+/*
+ * Comparing `size` bytes in memory must tell the same as comparing what was loaded. A branch between
+ * registers may say how many bytes tell them apart (simplify.c).
+ */
 static bool compares_alike(const struct jit_insn *load, struct jit_insn *branch)
 {
 	bool is_signed = branch->sub >= JIT_SGT && branch->sub <= JIT_SLE;
@@ -123,26 +126,26 @@ static bool compares_alike(const struct jit_insn *load, struct jit_insn *branch)
 
 	if (load->size == branch->width)
 		return true;
-	if (load->flags & JIT_FLAG_SIGNED || branch->b != JIT_NONE || load->size > branch->width ||
-	    branch->imm > most)
+	if (load->flags & JIT_FLAG_SIGNED || load->size > branch->width)
 		return false;
-	if (!is_signed)
-		return true;
-	branch->sub -= JIT_SGT - JIT_GT; /* what was loaded is positive, and so is the number */
+	if (branch->b == JIT_NONE ? branch->imm > most : !branch->size || branch->size > load->size)
+		return false;
+	if (is_signed) /* what was loaded is positive, and so is the other */
+		branch->sub -= JIT_SGT - JIT_GT;
 	return true;
 }
 
-static bool try_branch(struct jit_function *function, const struct jit_block *block, uint16_t live)
+/* Takes the load of what the branch compares first into it. */
+static bool fuse_branch(struct jit_function *function, const struct jit_block *block, uint16_t live,
+			struct jit_insn wanted)
 {
 	uint32_t at = block->first + block->count - 1, loader;
-	struct jit_insn *branch = &function->insns[at], *load, wanted = *branch;
+	struct jit_insn *load;
 	uint16_t passed = 0;
 
-	if (branch->op != JIT_BRANCH || branch->a == JIT_NONE || live & jit_bit(branch->a))
+	if (live & jit_bit(wanted.a) || wanted.a == wanted.b)
 		return false;
-	if (branch->a == branch->b)
-		return false;
-	loader = writer_of(function, block->first, at, branch->a, &passed);
+	loader = writer_of(function, block->first, at, wanted.a, &passed);
 	if (loader == JIT_NOWHERE)
 		return false;
 	load = &function->insns[loader];
@@ -157,9 +160,26 @@ static bool try_branch(struct jit_function *function, const struct jit_block *bl
 	wanted.size = load->size;
 	wanted.flags |= load->flags & JIT_FLAG_SIGNED;
 	wanted.insn = load->insn; /* it may fault */
-	*branch = wanted;
+	function->insns[at] = wanted;
 	jit_delete(load);
 	return true;
+}
+
+static bool try_branch(struct jit_function *function, const struct jit_block *block, uint16_t live)
+{
+	struct jit_insn wanted = function->insns[block->first + block->count - 1];
+	uint8_t reg = wanted.a;
+
+	if (wanted.op != JIT_BRANCH || wanted.a == JIT_NONE)
+		return false;
+	if (fuse_branch(function, block, live, wanted))
+		return true;
+	if (wanted.b == JIT_NONE)
+		return false;
+	wanted.a = wanted.b;
+	wanted.b = reg;
+	wanted.sub = jit_turned(wanted.sub);
+	return fuse_branch(function, block, live, wanted);
 }
 
 bool jit_fuse_memory(struct jit_function *function, const struct jit_graph *graph)

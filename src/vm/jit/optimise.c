@@ -46,7 +46,7 @@ static size_t scratch_size(const struct jit_function *function)
 
 /*
  * The passes that change instructions. Registers are live at the start of blocks what they were
- * before, or less: it is found out once.
+ * before, or less: it is found out once. 1: the graph is out of date.
  */
 static int change_insns(struct jit_function *function, struct jit_graph *graph,
 			struct jit_arena all)
@@ -60,8 +60,10 @@ static int change_insns(struct jit_function *function, struct jit_graph *graph,
 		jit_graph_make(function, &arena, graph);
 	}
 	jit_liveness(function, graph, arena);
-	if (function->passes & VM_PASS_DEAD)
+	if (function->passes & VM_PASS_DEAD) {
 		jit_remove_dead(function, graph);
+		jit_remove_dead_stores(function, graph);
+	}
 	if (function->passes & VM_PASS_ADDRESS)
 		jit_fold_addresses(function, graph);
 	if (jit_checks(function, graph))
@@ -69,7 +71,7 @@ static int change_insns(struct jit_function *function, struct jit_graph *graph,
 	if (function->passes & VM_PASS_MODIFY && jit_fuse_memory(function, graph) &&
 	    function->passes & VM_PASS_ADDRESS) /* addresses have fewer readers */
 		jit_fold_addresses(function, graph);
-	return 0;
+	return function->passes & (VM_PASS_COPY | VM_PASS_DEAD) ? jit_sink(function, graph) : 0;
 }
 
 static void program_order(struct jit_function *function)
@@ -84,12 +86,18 @@ int jit_optimise(struct jit_function *function)
 {
 	struct jit_graph graph;
 	struct jit_arena all, arena;
+	int stale;
 
-	if (jit_scratch(function, scratch_size(function), &all) ||
-	    change_insns(function, &graph, all))
+	if (jit_scratch(function, scratch_size(function), &all))
+		return -ENOMEM;
+	stale = change_insns(function, &graph, all);
+	if (stale < 0 || (stale && jit_scratch(function, scratch_size(function), &all)))
 		return -ENOMEM;
 	arena = all;
-	arena.at += jit_graph_size(function); /* the graph stays */
+	if (stale)
+		jit_graph_make(function, &arena, &graph);
+	else
+		arena.at += jit_graph_size(function); /* the graph stays */
 	if (function->passes & VM_PASS_LAYOUT && jit_thread_jumps(function, &graph)) {
 		arena = all;
 		jit_graph_make(function, &arena, &graph);

@@ -153,7 +153,14 @@ bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
 
 /* dead.c: needs live_in, and keeps it. */
 void jit_remove_dead(struct jit_function *function, const struct jit_graph *graph);
+void jit_remove_dead_stores(struct jit_function *function, const struct jit_graph *graph);
 void jit_delete(struct jit_insn *insn);
+
+/* sink.c: needs live_in, and keeps it. 1: there are new blocks, the graph is out of date; 0; -ENOMEM. */
+int jit_sink(struct jit_function *function, const struct jit_graph *graph);
+
+/* fold.c: `a sub b` is `b turned a`. */
+uint8_t jit_turned(uint8_t condition);
 
 /* address.c, modify.c: need live_in. */
 void jit_fold_addresses(struct jit_function *function, const struct jit_graph *graph);

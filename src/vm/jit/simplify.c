@@ -309,19 +309,6 @@ static void simplify_alu(struct jit_walk *walk, struct jit_insn *insn)
 	simplify_immediate(walk, insn, b);
 }
 
-/* a sub b -> b sub a */
-static uint8_t turned(uint8_t condition)
-{
-	static const uint8_t turn[] = {
-		[JIT_EQ] = JIT_EQ,   [JIT_NE] = JIT_NE,   [JIT_SET] = JIT_SET,
-		[JIT_GT] = JIT_LT,   [JIT_GE] = JIT_LE,   [JIT_LT] = JIT_GT,
-		[JIT_LE] = JIT_GE,   [JIT_SGT] = JIT_SLT, [JIT_SGE] = JIT_SLE,
-		[JIT_SLT] = JIT_SGT, [JIT_SLE] = JIT_SGE, [JIT_CLEAR] = JIT_CLEAR,
-	};
-
-	return turn[condition];
-}
-
 static void becomes_jump(struct jit_walk *walk, struct jit_insn *insn, bool taken)
 {
 	struct jit_block *block = &walk->function->blocks[walk->block];
@@ -333,6 +320,14 @@ static void becomes_jump(struct jit_walk *walk, struct jit_insn *insn, bool take
 	insn->a = insn->b = JIT_NONE;
 	insn->imm = 0;
 	walk->decided = true;
+}
+
+/* How many bytes tell two registers apart, for who compares one of them in memory. */
+static void note_size(const struct jit_walk *walk, struct jit_insn *insn)
+{
+	unsigned int a = walk->now.bits[insn->a], b = walk->now.bits[insn->b], bits = a > b ? a : b;
+
+	insn->size = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
 }
 
 static void simplify_branch(struct jit_walk *walk, struct jit_insn *insn)
@@ -348,10 +343,12 @@ static void simplify_branch(struct jit_walk *walk, struct jit_insn *insn)
 
 		insn->a = insn->b;
 		insn->b = reg;
-		insn->sub = turned(insn->sub);
+		insn->sub = jit_turned(insn->sub);
 	}
-	if (insn->b != JIT_NONE && !is_number(walk, insn->b))
+	if (insn->b != JIT_NONE && !is_number(walk, insn->b)) {
+		note_size(walk, insn);
 		return;
+	}
 	b = cut(insn->b == JIT_NONE ? insn->imm : (uint64_t)now->number[insn->b], insn->width);
 	if (is_number(walk, insn->a)) {
 		becomes_jump(walk, insn, jit_holds(insn, now->number[insn->a], b));
@@ -410,8 +407,7 @@ static void simplify_load(struct jit_walk *walk, struct jit_insn *insn)
 	else if (insn->size == 8)
 		becomes_move(walk, insn, slot->reg);
 	else
-		becomes_extension(walk, insn, slot->reg, insn->size,
-				  insn->flags & JIT_FLAG_SIGNED);
+		becomes_extension(walk, insn, slot->reg, insn->size, insn->flags & JIT_FLAG_SIGNED);
 }
 
 void jit_simplify(struct jit_walk *walk, struct jit_insn *insn)
