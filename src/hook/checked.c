@@ -186,14 +186,25 @@ static uint64_t value_at(const uint64_t *values, size_t count, size_t i)
 	return i < count ? values[i] : 0;
 }
 
-void hook_need_values(struct hook_half *half, const char *format, const uint64_t *values,
-		      size_t count)
+/* A text that would be written over while it is read. */
+static void need_apart(struct hook_half *half, const char *buf, size_t size, const char *text,
+		       size_t length)
+{
+	uintptr_t to = (uintptr_t)buf, from = (uintptr_t)text;
+
+	if (from - to < size || (size && to - from <= length))
+		vm_raise(half->vm, "printf: a text lies in the buffer that is written");
+}
+
+void hook_need_values(struct hook_half *half, const char *buf, size_t size, const char *format,
+		      const uint64_t *values, size_t count)
 {
 	struct conversion conversion;
 	size_t next = 0;
 
 	if (!half->options.checked)
 		return;
+	need_apart(half, buf, size, format, strlen(format));
 	while ((format = strchr(format, '%'))) {
 		const char *start = format;
 		uint64_t value;
@@ -216,6 +227,9 @@ void hook_need_values(struct hook_half *half, const char *format, const uint64_t
 			hook_need_text(half, value, conversion.limit);
 		else
 			hook_need_string(half, value);
+		need_apart(half, buf, size, (const char *)value,
+			   strnlen((const char *)value,
+				   conversion.limit >= 0 ? (size_t)conversion.limit : SIZE_MAX));
 	}
 }
 

@@ -44,6 +44,7 @@ void hook_need_text(struct hook_half *half, uint64_t address, size_t limit);
 FILE *hook_need_file(struct hook_half *half, uint64_t file);
 /* Standard output or error. */
 void hook_need_descriptor(struct hook_half *half, int fd);
-/* The values of a printf: strings are strings, nothing is written (%n). */
-void hook_need_values(struct hook_half *half, const char *format, const uint64_t *values,
-		      size_t count);
+/* The values of a printf into @size bytes at @buf: strings are strings, and neither they nor the
+ * format are written over; nothing else is written (%n). */
+void hook_need_values(struct hook_half *half, const char *buf, size_t size, const char *format,
+		      const uint64_t *values, size_t count);

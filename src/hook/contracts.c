@@ -112,14 +112,27 @@ static int check_strncpy(struct vm *vm, const uint64_t *args, uint64_t *bad)
 	return is_bounded(vm, args[1], args[2], bad) ? 0 : -1;
 }
 
+/* Does a copy of @size bytes leave its source, with the NUL that ends it, as it is? */
+static bool is_apart(uint64_t to, uint64_t from, uint64_t size, uint64_t *bad)
+{
+	return to - from >= size || refuse(bad, to);
+}
+
 static int check_strcpy(struct vm *vm, const uint64_t *args, uint64_t *bad)
 {
-	return is_room(vm, args[0], length(args[1]) + 1, bad) ? 0 : -1;
+	size_t size = length(args[1]) + 1;
+
+	return is_room(vm, args[0], size, bad) && is_apart(args[0], args[1], size, bad) ? 0 : -1;
 }
 
 static int check_strcat(struct vm *vm, const uint64_t *args, uint64_t *bad)
 {
-	return is_room(vm, args[0], length(args[0]) + length(args[1]) + 1, bad) ? 0 : -1;
+	size_t before = length(args[0]), size = length(args[1]) + 1;
+
+	return is_room(vm, args[0], before + size, bad) &&
+			       is_apart(args[0] + before, args[1], size, bad)
+		       ? 0
+		       : -1;
 }
 
 static int check_strncat(struct vm *vm, const uint64_t *args, uint64_t *bad)
@@ -129,7 +142,10 @@ static int check_strncat(struct vm *vm, const uint64_t *args, uint64_t *bad)
 	if (!is_bounded(vm, args[1], args[2], bad))
 		return -1;
 	more = args[2] ? strnlen((const char *)args[1], args[2]) : 0;
-	return is_room(vm, args[0], length(args[0]) + more + 1, bad) ? 0 : -1;
+	return is_room(vm, args[0], length(args[0]) + more + 1, bad) &&
+			       is_apart(args[0] + length(args[0]), args[1], more + 1, bad)
+		       ? 0
+		       : -1;
 }
 
 /* strtok_r() goes on at *save, strsep() at *text: both write a NUL behind each part. */

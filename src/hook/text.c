@@ -96,7 +96,7 @@ int hook_format(struct hook_half *half, char *buf, size_t size, const char *form
 		count = HOOK_MAX_VALUES;
 	if (count)
 		memcpy(slots, values, count * sizeof(*slots));
-	hook_need_values(half, format, slots, count);
+	hook_need_values(half, buf, size, format, slots, count);
 	values_as_arguments(&args, slots);
 	return vsnprintf(buf, size, format, args);
 }

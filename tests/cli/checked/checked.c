@@ -30,6 +30,8 @@ enum how {
 	DO_SNPRINTF_TO,
 	DO_SNPRINTF_STRING,
 	DO_SNPRINTF_FORMAT,
+	DO_SNPRINTF_ITSELF,
+	DO_STRCAT_ITSELF,
 	DO_PRINTF_N,
 	DO_QSORT_BASE,
 	DO_QSORT_COMPARATOR,
@@ -113,6 +115,14 @@ static int do_strings(void)
 		return snprintf(small, sizeof(small), "%d %s", 1, (const char *)0x1234);
 	case DO_SNPRINTF_FORMAT:
 		return __snprintf_n(small, sizeof(small), (const char *)0x1234, &size, 1);
+	case DO_SNPRINTF_ITSELF:
+		memset(small, 0, sizeof(small));
+		return snprintf(small, sizeof(small), "%s%s", small, small);
+	case DO_STRCAT_ITSELF:
+		block = malloc(size * 8);
+		strcpy(block, "text");
+		strcat(block, block);
+		return 0;
 	case DO_PRINTF_N: {
 		const char *format = "%d%n";
 		unsigned long long values[] = { 1, (unsigned long)&guarded };

@@ -412,6 +412,58 @@ static void frames_have_ends(void **state)
 	}
 }
 
+/* main(n, p): *p += 1; if (n) main(n - 1, p): its frame is in use. */
+static void recursion_ends(void **state)
+{
+	const struct bpf_insn code[] = {
+		LDX_DW(3, 2, 0),     ADD_K(3, 1),         STX_DW(2, 3, 0),
+		STX_DW(10, 1, -512), JEQ_K(1, 0, 2),      ADD_K(1, -1),
+		CALL_LOCAL(-7),      LDX_DW(0, 10, -512), EXIT(),
+	};
+	uint64_t count, address = (uintptr_t)&count;
+
+	(void)state;
+	EACH_SET
+	{
+		struct vm *vm = MAKE(code);
+
+		vm_region_add(vm, &count, 8, VM_REGION_WRITABLE);
+		for (int i = 0; i < 2; i++) {
+			count = 0;
+			assert_int_equal(call(vm, 100, address), 100);
+			assert_int_equal(count, 101);
+			faults(vm, 1 << 20, address, VM_FAULT_STACK,
+			       "stack overflow: calls nest too deep", 0);
+			assert_true(count > 200);
+		}
+		vm_destroy(vm);
+	}
+}
+
+static void budgets_end_too(void **state)
+{
+	const struct bpf_insn code[] = { LDX_DW(0, 1, 0), JA(-2), EXIT() };
+	struct vm_function function = { .name = "main", .count = COUNT_OF(code) };
+	struct vm_image image = { VM_IMAGE_SIZES, .code = code, .ncode = COUNT_OF(code),
+				  .functions = &function, .nfunctions = 1 };
+	uint64_t object = 0;
+
+	(void)state;
+	EACH_SET
+	{
+		struct vm_options options = { .size = sizeof(options),
+					      .engine = TEST_ENGINE,
+					      .checked = true,
+					      .instruction_budget = 1000,
+					      .passes_off = passes_off };
+		struct vm *vm = make_vm(&image, &options);
+
+		vm_region_add(vm, &object, 8, 0);
+		faults(vm, (uintptr_t)&object, 0, VM_FAULT_BUDGET, "instruction budget used up", 0);
+		vm_destroy(vm);
+	}
+}
+
 /* ---- calls of C -------------------------------------------------------------------------------- */
 
 static const struct vm_contract copies = { .args = { { VM_WRITE, .count = 3 },
@@ -780,6 +832,8 @@ int main(void)
 		cmocka_unit_test(thousands_of_regions),
 		cmocka_unit_test(frames_of_the_dead_are_not_read),
 		cmocka_unit_test(frames_have_ends),
+		cmocka_unit_test(recursion_ends),
+		cmocka_unit_test(budgets_end_too),
 		cmocka_unit_test(arguments_are_checked),
 		cmocka_unit_test(qsort_is_checked),
 		cmocka_unit_test(sorted_memory_stays),
