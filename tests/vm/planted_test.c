@@ -40,7 +40,7 @@ static const char *const bugs[] = {
 	"an atomic that fetches does not write its register",
 	"a 32-bit change of 64 bits in memory is done on 64",
 	"the address may change between load and store",
-	"a byte in memory is compared as a signed one",
+	"a comparison of 32 bits with 0 takes the flags of 64",
 	"an address is put together from registers that have changed",
 	"an offset below a scaled index is not scaled",
 	"an array has one element more",

@@ -360,7 +360,7 @@ static enum x86_condition without_sign(enum x86_condition condition)
 {
 	switch (condition) {
 	case X86_L:
-		return PLANT(14) ? X86_L : X86_B;
+		return X86_B;
 	case X86_GE:
 		return X86_AE;
 	case X86_LE:
@@ -379,7 +379,7 @@ static bool known_zero(struct x86 *x, const struct jit_insn *insn, unsigned int 
 	if (!x->brief || x->zero != a)
 		return false;
 	if (*condition == X86_E || *condition == X86_NE)
-		return x->zero_width <= insn->width;
+		return x->zero_width <= insn->width || PLANT(14);
 	if (x->zero_width != insn->width)
 		return false;
 	if (*condition == X86_L)
