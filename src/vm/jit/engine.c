@@ -123,8 +123,10 @@ static struct jit_near where_natives_are(const struct vm *vm)
 	}
 	if (vm->options.passes_off & VM_PASS_NEAR)
 		return (struct jit_near){ first ? first : address, 0 };
-	if (!members[0] || vm->checked)
+	if (vm->checked)
 		return (struct jit_near){ address, address };
+	if (!members[0])
+		return (struct jit_near){ 0 };
 	return clusters[members[1] > members[0]];
 }
 
@@ -151,7 +153,7 @@ static void start_code(struct compiler *c)
 {
 	struct jit_code *code = &c->code;
 
-	code->bytes = c->jit->memory.code;
+	code->bytes = c->jit->memory.buffer;
 	code->address = (uintptr_t)c->jit->memory.code;
 	code->capacity = c->jit->memory.code_size;
 	code->size = code->nplaces = code->nsteps = code->npatches = 0;
@@ -358,7 +360,7 @@ static int compile(struct compiler *c)
 		rc = check_slots(vm, (struct vm_check_slot *)c->jit->memory.data,
 				 c->function.nchecks);
 	rc = rc ? rc : keep_tables(c);
-	return rc ? rc : jit_memory_seal(&c->jit->memory, vm, c->err);
+	return rc ? rc : jit_memory_seal(&c->jit->memory, c->code.size, vm, c->err);
 }
 
 static void release_compiler(struct compiler *c)

@@ -150,33 +150,40 @@ static uint8_t *map_at(uintptr_t address, size_t size, int flags)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/*
- * The kernel puts mappings below the libraries by itself. Near a program that lies elsewhere, what
- * is below it is free, and what is above it is its heap's.
- */
-static uint8_t *map_near(size_t size, const struct jit_near *near)
+/* Below a program what is there is free; above it is its heap's. */
+static uint8_t *map_below(size_t size, const struct jit_near *near)
 {
-	uint8_t *anywhere, *map;
-
-	if (!near->high)
-		return map_at(near->low ^ FAR, size, 0);
-	anywhere = map_at(0, size, 0);
-	if (!anywhere || is_near((uintptr_t)anywhere, size, near, NEAR_REACH))
-		return anywhere;
-	for (unsigned int i = 1; i <= TRIES; i++) {
+	for (unsigned int i = 1; i <= TRIES && near->low >= size + i * STEP; i++) {
 		uintptr_t address = ((near->low - size) & ~(STEP - 1)) - (i - 1) * STEP;
+		uint8_t *map = map_at(address, size, MAP_FIXED_NOREPLACE);
 
-		if (near->low < size + i * STEP)
-			break;
-		map = map_at(address, size, MAP_FIXED_NOREPLACE);
-		if (map && is_near((uintptr_t)map, size, near, REACH)) {
-			munmap(anywhere, size);
+		if (map && is_near((uintptr_t)map, size, near, REACH))
 			return map;
-		}
 		if (map) /* an old kernel took it for a hint */
 			munmap(map, size);
 	}
-	return anywhere;
+	return NULL;
+}
+
+/* The kernel puts mappings below the libraries by itself. */
+static uint8_t *map_near(size_t size, const struct jit_near *near)
+{
+	const struct jit_near library = { (uintptr_t)mmap, (uintptr_t)mmap };
+	uint8_t *anywhere = NULL, *below;
+
+	if (!near->high)
+		return map_at(near->low ? near->low ^ FAR : 0, size, 0);
+	if (is_near(near->low, near->high - near->low, &library, REACH)) {
+		anywhere = map_at(0, size, 0);
+		if (!anywhere || is_near((uintptr_t)anywhere, size, near, NEAR_REACH))
+			return anywhere;
+	}
+	below = map_below(size, near);
+	if (!below)
+		return anywhere ? anywhere : map_at(0, size, 0);
+	if (anywhere)
+		munmap(anywhere, size);
+	return below;
 }
 
 int jit_memory_create(struct jit_memory *memory, size_t code, size_t data,
@@ -196,7 +203,8 @@ int jit_memory_create(struct jit_memory *memory, size_t code, size_t data,
 		return err_nomem(err);
 	memory->map = map;
 	memory->code = map + page;
-	if (mprotect(memory->code, memory->code_size, PROT_READ | PROT_WRITE))
+	memory->buffer = malloc(memory->code_size);
+	if (!memory->buffer)
 		return err_nomem(err);
 	if (!memory->data_size)
 		return 0;
@@ -213,15 +221,48 @@ int jit_memory_open(const struct jit_memory *memory, bool open)
 	return mprotect(memory->code, memory->code_size, protection) ? -errno : 0;
 }
 
-int jit_memory_seal(struct jit_memory *memory, struct vm *vm, struct err *err)
+/*
+ * The code comes from a file in memory, written by the kernel: its pages are never mapped writable,
+ * and no processor must forget that they were, which takes longer than to compile a small program.
+ */
+static int map_file(const struct jit_memory *memory)
 {
-	int rc;
+	int fd = memfd_create("duet-vm", MFD_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : write(fd, memory->buffer, memory->code_size);
+	void *map = MAP_FAILED;
 
-	__builtin___clear_cache((char *)memory->code, (char *)memory->code + memory->code_size);
-	rc = jit_memory_open(memory, true);
+	if (n == (ssize_t)memory->code_size)
+		map = mmap(memory->code, memory->code_size, PROT_READ | PROT_EXEC,
+			   MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	return map == MAP_FAILED ? -1 : 0;
+}
+
+/* Where the system wants no executable files: writable first, executable then. */
+static int map_anonymous(const struct jit_memory *memory)
+{
+	if (mprotect(memory->code, memory->code_size, PROT_READ | PROT_WRITE))
+		return -errno;
+	memcpy(memory->code, memory->buffer, memory->code_size);
+	return jit_memory_open(memory, true);
+}
+
+int jit_memory_seal(struct jit_memory *memory, size_t size, struct vm *vm, struct err *err)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	int rc = 0;
+
+	memory->code_size = (size + page - 1) & ~(page - 1);
+	memset(memory->buffer + size, 0, memory->code_size - size);
+	if (map_file(memory))
+		rc = map_anonymous(memory);
+	free(memory->buffer);
+	memory->buffer = NULL;
 	if (rc)
 		return err_set(err, rc == -ENOMEM ? rc : -ENOTSUP,
 			       "code cannot be made executable: %s", strerror(-rc));
+	__builtin___clear_cache((char *)memory->code, (char *)memory->code + memory->code_size);
 	return list_add(memory, vm) ? err_nomem(err) : 0;
 }
 
@@ -230,6 +271,8 @@ void jit_memory_release(struct jit_memory *memory)
 	if (!memory->map)
 		return;
 	list_remove(memory);
+	free(memory->buffer);
+	memory->buffer = NULL;
 	munmap(memory->map, memory->map_size);
 	memory->map = NULL;
 }

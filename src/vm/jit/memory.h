@@ -16,27 +16,28 @@ struct vm;
 /*
  *	guard page | code | guard page | data | guard page
  *
- * Without data the two last are not there.
+ * Without data the two last are not there. Code is written elsewhere, in @buffer.
  */
 struct jit_memory {
 	uint8_t *map;
 	size_t map_size;
 	uint8_t *code, *data;
-	size_t code_size, data_size; /* whole pages */
+	size_t code_size, data_size; /* whole pages; what the code does not need becomes guard */
+	uint8_t *buffer;             /* code_size bytes, until it is sealed */
 	int slot;                    /* in the list, -1: not in it */
 };
 
-/* Where code should be: within 2 GiB of all of [low, high]. high 0: anywhere, and far from low. */
+/* Where code should be: within 2 GiB of all of [low, high]. high 0: far from low; both: anywhere. */
 struct jit_near {
 	uintptr_t low, high;
 };
 
-/* Reserves room and makes it writable. 0, -ENOMEM. */
+/* Reserves room, and a buffer to write the code to. 0, -ENOMEM. */
 int jit_memory_create(struct jit_memory *memory, size_t code, size_t data,
 		      const struct jit_near *near, struct err *err);
-/* The code is complete: executable from now on, and found by jit_memory_owner(). 0, -ENOMEM;
- * -ENOTSUP where the system forbids it. */
-int jit_memory_seal(struct jit_memory *memory, struct vm *vm, struct err *err);
+/* The code is complete, @size bytes: executable from now on, and found by jit_memory_owner(). 0,
+ * -ENOMEM; -ENOTSUP where the system forbids it. */
+int jit_memory_seal(struct jit_memory *memory, size_t size, struct vm *vm, struct err *err);
 void jit_memory_release(struct jit_memory *memory);
 
 /* Takes the permission to execute away, or gives it back. Async-signal-safe. 0 or -errno. */
