@@ -115,6 +115,8 @@ static int dump_array(const struct jit_insn *insn, struct buf *ret)
 {
 	if (insn->base != JIT_NONE)
 		return buf_printf(ret, "r0 = array %u at [%s]", insn->target, address(insn).data);
+	if (insn->a != JIT_NONE)
+		return buf_printf(ret, "r0 = array %u at w%u", insn->target, insn->a);
 	return buf_printf(ret, "r0 = array %u at %s", insn->target, operand(insn).data);
 }
 
