@@ -172,7 +172,8 @@ static bool emit_lookup(struct x86 *x, const struct jit_block *block, const stru
 	const struct jit_insn *branch = insn + 1;
 	uint32_t null = block->taken, found = block->next;
 
-	if (!x->brief || branch->op != JIT_BRANCH || branch->base != JIT_NONE || branch->a ||
+	if (!x->brief || x->blocks[block - x->function->blocks].chosen != X86_NONE ||
+	    branch->op != JIT_BRANCH || branch->base != JIT_NONE || branch->a ||
 	    branch->b != JIT_NONE || branch->imm || branch->width != 8 ||
 	    (branch->sub != JIT_EQ && branch->sub != JIT_NE))
 		return false;
@@ -298,6 +299,9 @@ static uint32_t emit_insns(struct x86 *x, const struct jit_insn *insns, uint32_t
 		n = 2;
 	} else if (x86_read_pin(x, insns, left)) {
 		return 1;
+	} else if (insn.op == JIT_MOV && x86_is_vague(x, insns)) {
+		insn.imm = 0;
+		x->zero = X86_NONE;
 	}
 	emit_insn(x, &insn);
 	if (x->aliased)

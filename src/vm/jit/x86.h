@@ -62,6 +62,7 @@ struct x86_block {
 };
 
 #define X86_PINS       3
+#define X86_VAGUE      16
 #define X86_SLOT_BYTES 256 /* of the frame, that are looked at */
 
 struct x86_pin {
@@ -100,6 +101,9 @@ struct x86 {
 	unsigned int npins;
 	uint16_t pinned, aliased;
 	bool pins_loaded;
+	/* Moves of 1 that may as well be of 0: a setcc follows. */
+	uint32_t vague[X86_VAGUE];
+	unsigned int nvague;
 	/* Bytes of the frame, downwards, that are read at all; unknown: maybe all. */
 	bool slots_unknown, slots_read[X86_SLOT_BYTES];
 	struct x86_block *blocks;
@@ -201,6 +205,8 @@ void x86_epilogue(struct x86 *x);
 /* ---- x86_blocks.c ---- */
 /* Where jumps lead, which blocks are left to emit, and in what order: @sequence has room for all. */
 void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence);
+/* Is the move of 1 as good as one of 0? */
+bool x86_is_vague(const struct x86 *x, const struct jit_insn *insn);
 /* The only instruction of a block, or NULL. */
 const struct jit_insn *x86_only_insn(const struct jit_function *function, uint32_t block);
 

@@ -89,11 +89,13 @@ static const struct jit_insn *only_sets(const struct jit_function *function, uin
 }
 
 /* What a register is known to hold at the end of a block, 0 or 1; -1: something else. Looks into
- * the blocks before, as long as there is one way. */
-static int bit_at_end(const struct x86 *x, uint32_t block, uint8_t reg)
+ * the blocks before, as long as there is one way. @ret: where it was set, if nobody reads it in
+ * between, else JIT_NOWHERE. */
+static int bit_at_end(const struct x86 *x, uint32_t block, uint8_t reg, uint32_t *ret)
 {
 	const struct jit_function *function = x->function;
 	uint32_t i = function->blocks[block].count - 1;
+	bool read = jit_reads(end_of(function, block)) >> reg & 1;
 
 	for (uint32_t steps = 0; steps < MAX_STEPS; steps++) {
 		const struct jit_insn *insn;
@@ -103,12 +105,18 @@ static int bit_at_end(const struct x86 *x, uint32_t block, uint8_t reg)
 				return -1;
 			block = x->blocks[block].from;
 			i = function->blocks[block].count;
+			/* Another way out of it may read what was set. */
+			read |= x->blocks[block].chosen == X86_NONE &&
+				end_of(function, block)->op != JIT_JUMP;
 			if (x->blocks[block].chosen == x86_registers[reg])
 				return -1;
 		}
 		insn = &function->insns[function->blocks[block].first + --i];
-		if (jit_writes(insn) >> reg & 1)
+		if (jit_writes(insn) >> reg & 1) {
+			*ret = read ? JIT_NOWHERE : (uint32_t)(insn - function->insns);
 			return sets_bit(insn) ? (int)insn->imm : -1;
+		}
+		read |= jit_reads(insn) >> reg & 1;
 	}
 	return -1;
 }
@@ -119,6 +127,7 @@ static bool find_choice(struct x86 *x, uint32_t block, uint32_t setter, uint32_t
 	const struct jit_function *function = x->function;
 	const struct jit_insn *set;
 	struct x86_block *mine = &x->blocks[block];
+	uint32_t at;
 	int before;
 
 	if (x->blocks[setter].nfrom != 1 || setter == other || x->budget)
@@ -126,18 +135,30 @@ static bool find_choice(struct x86 *x, uint32_t block, uint32_t setter, uint32_t
 	set = only_sets(function, setter);
 	if (!set || x->blocks[function->blocks[setter].next].goal != x->blocks[other].goal)
 		return false;
-	before = bit_at_end(x, block, set->dst);
+	before = bit_at_end(x, block, set->dst, &at);
 	if (before < 0 || before == (int)set->imm)
 		return false;
 	mine->chosen = x86_registers[set->dst];
 	mine->chosen_taken = setter == function->blocks[block].taken ? set->imm : (unsigned)before;
 	mine->otherwise = other;
+	if (at != JIT_NOWHERE && x->nvague < X86_VAGUE)
+		x->vague[x->nvague++] = at;
 	x->blocks[setter].goal = JIT_NOWHERE;
 	if (function->blocks[setter].next == other && x->blocks[other].nfrom == 2) {
 		x->blocks[other].nfrom = 1;
 		x->blocks[other].from = block;
 	}
 	return true;
+}
+
+bool x86_is_vague(const struct x86 *x, const struct jit_insn *insn)
+{
+	const uint32_t at = insn - x->function->insns;
+
+	for (unsigned int i = 0; i < x->nvague; i++)
+		if (x->vague[i] == at)
+			return true;
+	return false;
 }
 
 void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence)

@@ -489,6 +489,9 @@ static void elements_compared(void **state)
 		branch.a = 0;
 		branch.sub = n & 1 ? JIT_EQ : JIT_NE;
 		start(&m);
+		set.dst = 8; /* what one way alone needs must still be there */
+		set.imm = 0;
+		add(&m, set);
 		add(&m, insn);
 		add(&m, branch);
 		last_block(&m)->next = n & 2 ? 1 : 2;
@@ -496,7 +499,7 @@ static void elements_compared(void **state)
 		for (uint64_t i = 1; i < 3; i++) {
 			start_block(&m);
 			if (n & 4)
-				last_block(&m)->live_in = ALL_LIVE & ~1u;
+				last_block(&m)->live_in = ALL_LIVE & ~(i == 1 ? 0x101u : 1u);
 			set.dst = 5;
 			set.imm = i;
 			add(&m, set);
@@ -514,10 +517,54 @@ static void elements_compared(void **state)
 			s->r[6] = (uintptr_t)&s->memory[1];
 			run(&m);
 			assert_int_equal(s->r[5], first ? 1 : 2);
+			if (!(n & 4) || !first)
+				assert_int_equal(s->r[8], 0);
 			if (!(n & 4) || i < 3)
 				assert_int_equal(s->r[0],
 						 i < 3 ? (uintptr_t)array.data + 8 * i : 0);
 		}
+	}
+	machine_release(&m);
+}
+
+/* r5 = 1; r0 = element; if (r0) goto 2; r5 = 0; 2: */
+static void elements_chosen_by(void **state)
+{
+	struct vm_array array = { .data = (void *)0x7f1234567000, .stride = 8, .entries = 3 };
+	struct jit_insn insn = blank(JIT_ARRAY, 8), branch = blank(JIT_BRANCH, 8);
+	struct jit_insn set = blank(JIT_MOV, 8);
+	struct machine m;
+
+	(void)state;
+	machine_make(&m);
+	m.image.arrays = &array;
+	start(&m);
+	set.dst = 9;
+	set.imm = 1;
+	insn.base = 6;
+	branch.a = 0;
+	branch.sub = JIT_NE;
+	add(&m, set);
+	add(&m, insn);
+	add(&m, branch);
+	last_block(&m)->next = 1;
+	last_block(&m)->taken = 2;
+	start_block(&m);
+	set.imm = 0;
+	add(&m, set);
+	add(&m, blank(JIT_JUMP, 8));
+	last_block(&m)->next = 2;
+	start_block(&m);
+	finish(&m);
+	for (uint64_t i = 0; i < 5; i++) {
+		struct state *s = state_of(&m);
+
+		fill(s);
+		s->memory[1] = i;
+		s->r[6] = (uintptr_t)&s->memory[1];
+		run(&m);
+		assert_int_equal(s->r[9], i < 3);
+		assert_int_equal(s->r[0], i < 3 ? (uintptr_t)array.data + 8 * i : 0);
 	}
 	machine_release(&m);
 }
@@ -535,6 +582,7 @@ int main(void)
 		cmocka_unit_test(checks),
 		cmocka_unit_test(elements),
 		cmocka_unit_test(elements_compared),
+		cmocka_unit_test(elements_chosen_by),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
