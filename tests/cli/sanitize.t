@@ -52,6 +52,20 @@ objects = {name: obj(os.path.join(EXAMPLES, name + ".c"))
            for name in ("hello", "ipc", "events", "threshold")}
 fault = obj(FAULT)
 clean("inspect --dis", run("inspect", objects["ipc"], "--dis"), 0)
+clean("dis", run("dis", objects["ipc"]), 0)
+clean("dis --jit", run("dis", objects["ipc"], "--jit"), 0)
+clean("dis of bytes, --jit", run("dis", "b7000000000000009500000000000000", "--jit"), 0)
+assembled = os.path.join(WORK, "text.s")
+with open(assembled, "w") as file:
+    file.write('.string text "it runs"\n.space counter 8\n.function report "user/exit"\n'
+               "loop: r1 = text ll\nr2 = counter ll\nr3 = 0\ncall __printf_n\ncall other\n"
+               "if r0 != 0 goto loop\nexit\n.function other\nr0 = 0\nexit\n")
+clean("asm", run("asm", assembled), 0)
+clean("asm --hex of what it cannot", run("asm", assembled, "--hex"), 1)
+clean("run of assembler text", run("run", assembled, "-q", "--", "true"), 0)
+with open(assembled, "a") as file:
+    file.write("r1 = r11\n")
+clean("asm: a mistake", run("asm", assembled), 1)
 clean("list hooks", run("list", "hooks"), 0)
 clean("doctor", run("doctor"), 0, 1)
 clean("cflags", run("cflags"), 0)
