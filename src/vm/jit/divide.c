@@ -80,12 +80,12 @@ struct jit_magic jit_magic_unsigned(uint64_t divisor, unsigned int bits)
 struct jit_magic jit_magic_signed(int64_t divisor, unsigned int bits)
 {
 	uint64_t d = divisor < 0 ? -(uint64_t)divisor : (uint64_t)divisor;
-	uint64_t limit = (1ull << (bits - 1)) + (divisor < 0);
-	uint64_t nc = limit - 1 - limit % d;
+	uint64_t limit = (1ull << (bits - 1)) + (divisor < 0), nc;
 	struct quotient q;
 	struct jit_magic ret = { 0 };
 
 	assert(d >= 2);
+	nc = limit - 1 - limit % d;
 	q = first_quotient(d, bits);
 	while ((unsigned __int128)nc * (d - q.rest) >= (unsigned __int128)1 << (bits + ret.shift)) {
 		double_quotient(&q);

@@ -70,7 +70,7 @@ static struct text cell(const struct jit_insn *insn)
 {
 	struct text ret;
 
-	snprintf(ret.data, sizeof(ret.data), "%c%u [%.50s]", sign(insn), 8 * insn->size,
+	snprintf(ret.data, sizeof(ret.data), "%c%u [%.50s]", sign(insn), 8u * insn->size,
 		 address(insn).data);
 	return ret;
 }
@@ -145,9 +145,9 @@ static int dump_insn(const struct jit_function *function, const struct jit_block
 		return dump_move(insn, ret);
 	case JIT_EXT:
 		return buf_printf(ret, "%s = %c%u r%u", name(insn, insn->dst).data, sign(insn),
-				  8 * insn->size, insn->a);
+				  8u * insn->size, insn->a);
 	case JIT_BSWAP:
-		return buf_printf(ret, "r%u = bswap%u r%u", insn->dst, 8 * insn->size, insn->a);
+		return buf_printf(ret, "r%u = bswap%u r%u", insn->dst, 8u * insn->size, insn->a);
 	case JIT_LEA:
 		return buf_printf(ret, "%s = lea %s", name(insn, insn->dst).data,
 				  address(insn).data);

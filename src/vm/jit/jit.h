@@ -265,14 +265,14 @@ struct jit_runtime {
 	 * recursive function goes to `overflow` when its stack pointer would fall below: before it
 	 * saves anything, and by a jump, so that the place is the call that did not succeed. */
 	int64_t limit_offset;
-	void (*overflow)(struct vm *vm) __attribute__((noreturn));
+	__attribute__((noreturn)) void (*overflow)(struct vm *vm);
 	/* The machine address to call for a callx, or unwinds with VM_FAULT_EXECUTE. */
 	void *(*callx_target)(struct vm *vm, uint64_t target);
 	/* Instruction budget: when has_budget, each block takes its instructions off *budget when it
 	 * starts and calls `spent` when that falls below zero. */
 	bool has_budget;
 	int64_t *budget;
-	void (*spent)(struct vm *vm) __attribute__((noreturn));
+	__attribute__((noreturn)) void (*spent)(struct vm *vm);
 	/* Checked mode. Frames lie on the vm's own stack: a function that uses r10 sets r10 = *stack,
 	 * lowers *stack by its frame, calls `overflow` when that is below stack_low, and puts *stack
 	 * back before it returns. */
