@@ -158,22 +158,24 @@ static void emit_end(struct a64 *e, uint32_t k, const struct jit_insn *in,
 {
 	const uint32_t number = e->function->order[k];
 	const struct jit_block *block = &e->function->blocks[number];
-	uint32_t next;
+	uint32_t next, planned;
 
 	if (in->op == JIT_JUMP && a64_returns(e, block->next)) {
 		a64_exit(e);
 		return;
 	}
-	a64_settle(e, in, e->homes[2 * number + 1]);
+	if (in->op == JIT_BRANCH || in->op == JIT_SWITCH)
+		a64_settle(e, in->live & 1, e->homes[2 * number + 1]);
 	switch (in->op) {
 	case JIT_JUMP:
 		a64_jump(e, block->next, following(e, k));
 		return;
 	case JIT_BRANCH:
+		planned = k + 1 < e->function->norder ? e->function->order[k + 1] : JIT_NOWHERE;
 		if (a64_select(e, block, in, before, &next))
 			a64_jump(e, next, following(e, k));
 		else
-			a64_branch(e, block, in, following(e, k));
+			a64_branch(e, block, in, following(e, k), planned);
 		return;
 	case JIT_SWITCH:
 		a64_switch(e, block, in, following(e, k));
@@ -231,7 +233,7 @@ static void emit_block(struct a64 *e, uint32_t k)
 {
 	const uint32_t number = e->function->order[k];
 	const struct jit_block *block = &e->function->blocks[number];
-	const struct jit_insn *insns = &e->insns[block->first], *before = NULL;
+	const struct jit_insn *insns = &e->function->insns[block->first], *before = NULL;
 	const uint32_t last = block->count - 1;
 	unsigned int n;
 
@@ -314,16 +316,12 @@ static bool is_leaf(const struct jit_function *function)
 	return true;
 }
 
-static int prepare(struct a64 *e)
+/* How many ways lead to each block. */
+static void count_preds(struct a64 *e)
 {
 	const struct jit_function *function = e->function;
-	int rc;
 
-	e->leaf = is_leaf(function);
-	e->preds = calloc(function->nblocks, sizeof(*e->preds));
-	e->consumed = calloc(function->nblocks, sizeof(*e->consumed));
-	if (!e->preds || !e->consumed)
-		return -ENOMEM;
+	memset(e->preds, 0, function->nblocks * sizeof(*e->preds));
 	for (uint32_t k = 0; k < function->norder; k++) {
 		const struct jit_block *block = &function->blocks[function->order[k]];
 		const struct jit_insn *end = &function->insns[block->first + block->count - 1];
@@ -335,9 +333,25 @@ static int prepare(struct a64 *e)
 		for (uint64_t i = 0; end->op == JIT_SWITCH && i < end->imm; i++)
 			e->preds[function->targets[end->target + i]] = UINT16_MAX;
 	}
-	a64_frame_plan(e);
+}
+
+static int prepare(struct a64 *e)
+{
+	const struct jit_function *function = e->function;
+	int rc;
+
+	e->leaf = is_leaf(function);
+	e->preds = calloc(function->nblocks, sizeof(*e->preds));
+	e->consumed = calloc(function->nblocks, sizeof(*e->consumed));
+	if (!e->preds || !e->consumed)
+		return -ENOMEM;
+	count_preds(e);
 	rc = a64_tidy(e);
-	return rc ? rc : a64_find_homes(e);
+	if (rc)
+		return rc;
+	count_preds(e);
+	a64_frame_plan(e);
+	return a64_find_homes(e);
 }
 
 static void release(struct a64 *e)
@@ -347,7 +361,7 @@ static void release(struct a64 *e)
 	free(e->asides);
 	free(e->literals);
 	free(e->preds);
-	free(e->insns);
+	a64_untidy(e);
 	free(e->homes);
 	free(e->consumed);
 }

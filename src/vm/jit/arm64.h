@@ -74,7 +74,7 @@ struct a64 {
 	bool out_of_reach; /* a call did not: there is nothing for it */
 	int rc;            /* -ENOMEM */
 
-	struct jit_insn *insns; /* the function's, tidied */
+	struct jit_function own; /* the function, tidied: what is emitted */
 	uint8_t map[11];
 	uint8_t plain[11]; /* ... without constants that a register stands for */
 	uint8_t *homes;    /* of r0 at the beginning and the end of each block */
@@ -158,12 +158,13 @@ void a64_copy(struct a64 *e, int rd, int rn);
 
 /* ---- arm64_tidy.c, arm64_home.c: 0 or -ENOMEM ---- */
 int a64_tidy(struct a64 *e);
+void a64_untidy(struct a64 *e);
 int a64_find_homes(struct a64 *e);
 /* May r0 not be in x0 after this instruction? */
 bool a64_disturbs(const struct jit_insn *in);
 /* Before an instruction, and before the end of a block. */
 void a64_leave_x0(struct a64 *e, const struct jit_insn *in);
-void a64_settle(struct a64 *e, const struct jit_insn *in, uint8_t home);
+void a64_settle(struct a64 *e, bool alive, uint8_t home);
 
 /* ---- registers ---- */
 /* What is written in fact: what counts as lost where C is not called is not. */
@@ -210,10 +211,11 @@ bool a64_multiplies_shifting(const struct jit_insn *in);
 /* Loads the memory operand into rt. */
 void a64_operand_load(struct a64 *e, const struct jit_insn *in, int rt);
 
-/* Ends of blocks. @follows: the block that comes next, JIT_NOWHERE when none. */
+/* Ends of blocks. @follows: the block that comes next, JIT_NOWHERE when none; @planned: when nothing
+ * had become part of another block. */
 void a64_jump(struct a64 *e, uint32_t block, uint32_t follows);
 void a64_branch(struct a64 *e, const struct jit_block *block, const struct jit_insn *in,
-		uint32_t follows);
+		uint32_t follows, uint32_t planned);
 void a64_switch(struct a64 *e, const struct jit_block *block, const struct jit_insn *in,
 		uint32_t follows);
 void a64_exit(struct a64 *e);

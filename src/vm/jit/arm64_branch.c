@@ -213,7 +213,7 @@ static uint32_t branch_word(struct a64 *e, const struct jit_insn *in)
 }
 
 void a64_branch(struct a64 *e, const struct jit_block *block, const struct jit_insn *in,
-		uint32_t follows)
+		uint32_t follows, uint32_t planned)
 {
 	uint32_t word;
 
@@ -222,12 +222,13 @@ void a64_branch(struct a64 *e, const struct jit_block *block, const struct jit_i
 		return;
 	}
 	word = branch_word(e, in);
-	if (block->taken == follows) {
+	if (block->taken == planned) {
 		a64_branch_to(e, a64_turned(word), block->next);
-		return;
+		a64_jump(e, block->taken, follows);
+	} else {
+		a64_branch_to(e, word, block->taken);
+		a64_jump(e, block->next, follows);
 	}
-	a64_branch_to(e, word, block->taken);
-	a64_jump(e, block->next, follows);
 }
 
 /* A block that only returns. */
@@ -246,11 +247,12 @@ bool a64_returns(const struct a64 *e, uint32_t block)
 
 void a64_jump(struct a64 *e, uint32_t block, uint32_t follows)
 {
-	if (block == follows)
-		return;
-	if (a64_returns(e, block))
+	if (block != follows && a64_returns(e, block)) {
 		a64_exit(e);
-	else
+		return;
+	}
+	a64_settle(e, e->function->blocks[block].live_in & 1, e->homes[2 * block]);
+	if (block != follows)
 		a64_branch_to(e, a64_b(0), block);
 }
 

@@ -16,7 +16,7 @@ struct choice {
 static const struct jit_insn *only_move(const struct a64 *e, uint32_t block, uint32_t *join)
 {
 	const struct jit_block *b = &e->function->blocks[block];
-	const struct jit_insn *insns = &e->insns[b->first], *move = NULL;
+	const struct jit_insn *insns = &e->function->insns[b->first], *move = NULL;
 
 	if (e->preds[block] != 1 || e->consumed[block] || e->labels[block] != JIT_NOWHERE ||
 	    insns[b->count - 1].op != JIT_JUMP)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Before a function is emitted: a copy of its instructions, in which neighbours become one where the
- * machine's registers and operands allow it. What is deleted goes to the front of the block.
+ * Before a function is emitted: a copy of it, in which blocks that always follow each other are one,
+ * and neighbouring instructions become one where the machine's registers and operands allow it. What
+ * is deleted goes to the front of the block.
  */
 #include "vm/jit/arm64.h"
 
@@ -123,20 +124,63 @@ static void tidy_block(struct jit_insn *insns, uint32_t count)
 	sink_choice(insns, count);
 }
 
+/* Appends a block, and those behind it that only it goes to; returns the last one's place. */
+static uint32_t copy_chain(struct a64 *e, const struct jit_function *from, uint32_t k)
+{
+	struct jit_function *to = &e->own;
+	struct jit_block *block = &to->blocks[from->order[k]];
+	const struct jit_insn *end;
+
+	to->order[to->norder++] = from->order[k];
+	block->first = to->ninsns;
+	block->count = 0;
+	for (;; k++) {
+		const struct jit_block *part = &from->blocks[from->order[k]];
+
+		memcpy(&to->insns[to->ninsns], &from->insns[part->first],
+		       part->count * sizeof(*to->insns));
+		to->ninsns += part->count;
+		block->count += part->count;
+		block->taken = part->taken;
+		block->next = part->next;
+		if (part != &from->blocks[to->order[to->norder - 1]])
+			block->cost += part->cost;
+		end = &to->insns[to->ninsns - 1];
+		if (end->op != JIT_JUMP || !a64_pass(e, VM_PASS_LAYOUT) || k + 1 == from->norder ||
+		    part->next != from->order[k + 1] || e->preds[part->next] != 1)
+			return k;
+		to->ninsns--;
+		block->count--;
+	}
+}
+
 int a64_tidy(struct a64 *e)
 {
-	const struct jit_function *function = e->function;
+	const struct jit_function *from = e->function;
+	struct jit_function *to = &e->own;
 
-	e->insns = malloc(function->ninsns * sizeof(*e->insns));
-	if (!e->insns)
+	*to = *from;
+	to->ninsns = to->norder = 0;
+	to->insns = malloc(from->ninsns * sizeof(*to->insns));
+	to->blocks = malloc(from->nblocks * sizeof(*to->blocks));
+	to->order = malloc(from->norder * sizeof(*to->order));
+	if (!to->insns || !to->blocks || !to->order)
 		return -ENOMEM;
-	memcpy(e->insns, function->insns, function->ninsns * sizeof(*e->insns));
-	if (!a64_pass(e, VM_PASS_COPY))
-		return 0;
-	for (uint32_t k = 0; k < function->norder; k++) {
-		const struct jit_block *block = &function->blocks[function->order[k]];
+	memcpy(to->blocks, from->blocks, from->nblocks * sizeof(*to->blocks));
+	for (uint32_t k = 0; k < from->norder; k++)
+		k = copy_chain(e, from, k);
+	e->function = to;
+	for (uint32_t k = 0; k < to->norder && a64_pass(e, VM_PASS_COPY); k++) {
+		const struct jit_block *block = &to->blocks[to->order[k]];
 
-		tidy_block(&e->insns[block->first], block->count);
+		tidy_block(&to->insns[block->first], block->count);
 	}
 	return 0;
+}
+
+void a64_untidy(struct a64 *e)
+{
+	free(e->own.insns);
+	free(e->own.blocks);
+	free(e->own.order);
 }
