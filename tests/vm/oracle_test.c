@@ -31,7 +31,7 @@
 #define MOST_FOR_ROWS     20000 /* programs from which on each operation must have occurred */
 #define PROCESSES         2
 #define SLICE             (8 * HOST_PROGRAMS) /* programs of one process in a row */
-#define PATIENCE          60                  /* seconds for a slice */
+#define PATIENCE          200                 /* seconds for a slice, on a busy machine */
 
 static struct oracle oracle;
 
