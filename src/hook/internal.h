@@ -51,8 +51,8 @@ struct hook_half {
 	struct vm_function *functions;
 	struct bpf_insn *code; /* linked */
 	uint32_t ncode;
-	uint32_t *origins; /* of code: slot in user_half.code; NULL: it is the same */
-	uint64_t upper;    /* of the last 128-bit result: see hook/soft.h */
+	uint32_t *origins;       /* of code: slot in user_half.code; NULL: it is the same */
+	uint64_t upper;          /* of the last 128-bit result: see hook/soft.h */
 	struct vm_array *arrays; /* that the vm knows the memory of */
 	size_t narrays;
 	struct vm *vm;

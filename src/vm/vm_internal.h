@@ -177,8 +177,8 @@ struct vm {
 	uint64_t stack; /* compiled code in checked mode: top of the running frame's free part */
 	uint64_t stack_allowance; /* of the thread's stack, for compiled code */
 	uint64_t stack_below;     /* ... what runs below that unchecked */
-	atomic_int threads;         /* that the script made, alive */
-	bool abandoned;             /* destroyed, but threads are left in its code */
+	atomic_int threads;       /* that the script made, alive */
+	bool abandoned;           /* destroyed, but threads are left in its code */
 	atomic_int thread_faults; /* fault.c */
 	struct vm_fault thread_fault;
 };

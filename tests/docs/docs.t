@@ -31,6 +31,7 @@ TIMEOUT = 120
 MANUALS = {"duet-run.1": "run", "duet-build.1": "build", "duet-list.1": "list",
            "duet-inspect.1": "inspect", "duet-doctor.1": "doctor", "duet-asm.1": "asm",
            "duet-dis.1": "dis"}
+TOOLS = {"duet-funcpmu.1": "funcpmu", "duet-ipctop.1": "ipctop"}
 
 os.chdir(tap.ROOT)
 documents = ["README.md"] + sorted(glob.glob("docs/*.md"))
@@ -243,6 +244,12 @@ def check_manual(path):
                  f"{path}: its options are those of duet {verb} --help",
                  f"in the manual only: {sorted(man_options(path) - help_options(verb))}",
                  f"in --help only: {sorted(help_options(verb) - man_options(path))}")
+    tool = TOOLS.get(os.path.basename(path))
+    if tool:
+        own = help_of(tool).split(f"arguments of {tool}:")[-1]
+        own = set(re.findall(r"^ +(--[a-z-]+) ", own, re.M))
+        tests.ok(own and own <= man_options(path), f"{path}: has the options of duet {tool} --help",
+                 f"in --help only: {sorted(own - man_options(path))}")
     refers = re.findall(r"^\.Xr (duet\S*) (\d)", read(path), re.M)
     missing = [f"{name}({section})" for name, section in refers
                if not os.path.exists(f"man/{name}.{section}")]
@@ -298,6 +305,6 @@ for document in documents + ["tests/guest/README.md"]:
     check_links(document)
 for manual in sorted(glob.glob("man/*.[1-8]")):
     check_manual(manual)
-tests.ok(set(MANUALS) | {"duet.1", "duet-scripts.7"} == set(os.listdir("man")) - {"meson.build"},
+tests.ok(set(MANUALS) | set(TOOLS) | {"duet.1", "duet-scripts.7"} == set(os.listdir("man")) - {"meson.build"},
          "man/ holds the manuals and nothing else", os.listdir("man"))
 tests.done()

@@ -98,5 +98,5 @@ bool x86_is_read(const struct x86 *x, const struct jit_insn *insn)
 	if (x->slots_unknown || insn->base != 10 || insn->index != JIT_NONE ||
 	    !in_map(insn->off, insn->size))
 		return true;
-	return memchr(&x->slots_read[-insn->off - insn->size], true, insn->size);
+	return memchr(&x->slots_read[-insn->off - insn->size], 1, insn->size);
 }
