@@ -81,6 +81,7 @@ struct vm_contract {
 	/* Checks what the table cannot say (formats with their arguments): 0, or -1 with the address
 	 * at fault in @address. May call vm_may_read() and friends. NULL: nothing more to check. */
 	int (*check)(struct vm *vm, const uint64_t *args, uint64_t *address);
+	uint64_t reserved[2]; /* room for more, zero */
 };
 
 /* A C function that BPF code may call: `call imm` with src_reg 0, imm = index in vm_image.natives. */
@@ -103,6 +104,7 @@ struct vm_native {
 	const struct vm_contract *contract;
 };
 
+/* This one and struct vm_array never grow: they lie in arrays of the caller's. */
 struct vm_function {
 	const char *name;
 	uint32_t first, count; /* instructions */

@@ -44,7 +44,7 @@ static void show_double(const char *name, double value)
 	union bits64 bits = { .number = value };
 
 	show(name, (bits.bits & ~(1ull << 63)) > 0x7ff0000000000000ull ? 0x7ff8000000000000ull
-									 : bits.bits);
+								       : bits.bits);
 }
 
 static void show_float(const char *name, float value)
@@ -61,10 +61,10 @@ static void show_wide(const char *name, u128 value)
 }
 
 /* Not constant: gcc-bpf 12 writes wrong floating-point constants into code. */
-double doubles_of[] = { 0.0, -0.0, 1.0, -1.5, 3.14159265358979, 1e10, -1e15, 1e-300,
-			1.7e308, 4294967296.0, 9007199254740993.0, 0.1 };
-float floats_of[] = { 0.0f, -0.0f, 1.0f, -1.5f, 3.14159265f, 1e10f, -1e15f, 1e-30f,
-		      1e30f, 4294967296.0f, 3e-39f, 0.1f };
+double doubles_of[] = { 0.0,   -0.0,   1.0,     -1.5,         3.14159265358979,   1e10,
+			-1e15, 1e-300, 1.7e308, 4294967296.0, 9007199254740993.0, 0.1 };
+float floats_of[] = { 0.0f,   -0.0f,  1.0f,  -1.5f,         3.14159265f, 1e10f,
+		      -1e15f, 1e-30f, 1e30f, 4294967296.0f, 3e-39f,      0.1f };
 double none_of[] = { __builtin_nan(""), __builtin_inf(), -__builtin_inf() };
 float none_f_of[] = { __builtin_nanf(""), __builtin_inff(), -__builtin_inff() };
 double big = 4294967296.0, huge = 1e15, most_of = 9e18;
@@ -196,9 +196,18 @@ KEEP void wide(const s64 *x, const s64 *y)
 	show_float("f from u128", a);
 }
 
-s64 integers_of[] = { 0,	   1,	  -1,	 2,		    -7,
-				   10000,  -65536, 1ll << 31, -(1ll << 31), 0x123456789abcdef,
-				   (s64)(1ull << 63), ~(s64)(1ull << 63) };
+s64 integers_of[] = { 0,
+		      1,
+		      -1,
+		      2,
+		      -7,
+		      10000,
+		      -65536,
+		      1ll << 31,
+		      -(1ll << 31),
+		      0x123456789abcdef,
+		      (s64)(1ull << 63),
+		      ~(s64)(1ull << 63) };
 
 KEEP void everything(void)
 {
