@@ -31,6 +31,7 @@ static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int users;                  /* under lock */
+static unsigned int kept;                   /* of them: for threads that outlive their vm */
 static bool have_key;                       /* under lock */
 static pthread_key_t key;                   /* frees a thread's alternate stack when it ends */
 static struct sigaction previous[NSIGNALS]; /* written under lock, while the handler is not set */
@@ -174,6 +175,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	errno = saved_errno;
 }
 
+static bool is_ours(const struct sigaction *action)
+{
+	return action->sa_flags & SA_SIGINFO && action->sa_sigaction == on_signal;
+}
+
 /* The handler is left by siglongjmp without restoring the signal mask: hence it blocks nothing. */
 static int set_handlers(void)
 {
@@ -183,10 +189,17 @@ static int set_handlers(void)
 	};
 
 	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < NSIGNALS; i++)
-		if (sigaction(signals[i], NULL, &previous[i]) ||
-		    sigaction(signals[i], &action, NULL))
+	for (size_t i = 0; i < NSIGNALS; i++) {
+		struct sigaction now;
+
+		if (sigaction(signals[i], NULL, &now))
 			return -errno;
+		if (is_ours(&now))
+			continue;
+		previous[i] = now;
+		if (sigaction(signals[i], &action, NULL))
+			return -errno;
+	}
 	return 0;
 }
 
@@ -196,8 +209,7 @@ static void reset_handlers(void)
 	struct sigaction now;
 
 	for (size_t i = 0; i < NSIGNALS; i++)
-		if (!sigaction(signals[i], NULL, &now) && (now.sa_flags & SA_SIGINFO) &&
-		    now.sa_sigaction == on_signal)
+		if (!sigaction(signals[i], NULL, &now) && is_ours(&now))
 			sigaction(signals[i], &previous[i], NULL);
 }
 
@@ -221,7 +233,7 @@ int signal_handlers_get(struct err *err)
 		rc = -pthread_key_create(&key, thread_ends);
 		have_key = !rc;
 	}
-	if (!rc && !users)
+	if (!rc && users == kept)
 		rc = set_handlers();
 	if (!rc)
 		users++;
@@ -234,6 +246,13 @@ void signal_handlers_put(void)
 	pthread_mutex_lock(&lock);
 	if (!--users)
 		reset_handlers();
+	pthread_mutex_unlock(&lock);
+}
+
+void signal_handlers_keep(void)
+{
+	pthread_mutex_lock(&lock);
+	kept++;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -40,6 +40,8 @@ bool signal_was_sent(const struct vm_signal *signal);
 /* Reference counted: the process's handlers. */
 int signal_handlers_get(struct err *err);
 void signal_handlers_put(void);
+/* Instead of put: for good. */
+void signal_handlers_keep(void);
 
 /* This thread's alternate stack and the bounds of its stack, once a thread. 0 or -ENOMEM. */
 int signal_thread_prepare(void);

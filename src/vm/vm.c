@@ -175,6 +175,7 @@ void vm_destroy(struct vm *vm)
 	if (atomic_load(&vm->threads)) {
 		/* They may be anywhere, waiting in C too: their code stays, closed, for good. */
 		vm->abandoned = true;
+		signal_handlers_keep();
 		vm->engine->interrupt(vm);
 		return;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Script functions in threads that the script makes, and in signal handlers. */
+#include "threads.h"
 #include "vm_fixture.h"
 
 #include <pthread.h>
@@ -134,6 +135,7 @@ static void interrupt_ends_threads(void **state)
 	struct itimerval soon = { { 0, 20000 }, { 0, 20000 } }, never = { 0 };
 	struct vm *vm = make(code, COUNT_OF(code));
 	uint64_t start = (uintptr_t)vm_function_address(vm, 1);
+	int before = threads_now();
 
 	(void)state;
 	interrupted = vm;
@@ -144,6 +146,8 @@ static void interrupt_ends_threads(void **state)
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_DFL);
 	vm_destroy(vm);
+	while (threads_now() != before) /* one may have gone on when its call was ended */
+		usleep(1000);
 }
 
 /* handler(number) { *cell = number; } or faults; main(...) { raise(SIGUSR1) ... } */
