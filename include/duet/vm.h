@@ -169,8 +169,12 @@ enum vm_pass {
 struct vm_options {
 	size_t size;          /* sizeof(struct vm_options) */
 	void *context;        /* handed to natives that ask for it */
-	uint32_t stack_bytes; /* all frames together; 0: 1 MiB */
-	uint32_t call_depth;  /* 0: 256 frames; deeper recursion is a fault */
+	/* All frames together; 0: 1 MiB. Compiled code runs on the thread's own stack and needs a
+	 * quarter more for what the machine saves; it never goes beyond what that stack has. */
+	uint32_t stack_bytes;
+	/* Frames, deeper recursion is a fault; 0: as many as fit in stack_bytes. The interpreter's:
+	 * compiled code counts bytes alone, and only where recursion is. */
+	uint32_t call_depth;
 	uint32_t
 		frame_bytes; /* stack of one function as the compiler was told; 0: found by the validator, at least 512 */
 	uint64_t instruction_budget; /* of each outermost vm_call(), 0: none */
@@ -227,6 +231,11 @@ void vm_destroy(struct vm *vm);
  * Calls a function. 0 with r0 in @result, -EFAULT with @fault filled in (the vm stays usable).
  * May be called again from inside a native (qsort's comparator); faults then unwind to the
  * outermost call only, across the C frames in between.
+ *
+ * Compiled functions may also run in threads that the code makes (pthread_create() as a native) and
+ * as signal handlers. A fault in a thread that does not run the vm ends that thread, without
+ * unwinding, and then the vm_call() that runs elsewhere, with that fault. vm_destroy() while such
+ * threads are alive leaves their code and the vm in memory; they end at its next instruction.
  */
 int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs, uint64_t *result,
 	    struct vm_fault *fault);
@@ -245,8 +254,12 @@ int vm_enter(struct vm *vm, int (*drive)(void *context), void *context, int *ret
  * integer arguments, in the thread that runs the vm. NULL when out of memory. */
 void *vm_function_address(struct vm *vm, uint32_t function);
 
-/* Ends the running (or, with @sticky, also the next) vm_call() with VM_FAULT_INTERRUPTED, at the
- * next instruction of BPF code; C code is not torn out. Async-signal-safe, any thread. */
+/*
+ * Ends the running vm_call() with VM_FAULT_INTERRUPTED, at the next instruction of BPF code; C code
+ * is not torn out. One that comes too late is forgotten; with @sticky it waits for the next vm_call()
+ * and ends that one, once. Threads that the code made with pthread_create() end too when they are in
+ * BPF code. Async-signal-safe, any thread.
+ */
 void vm_interrupt(struct vm *vm, bool sticky);
 
 /* From a native on the vm's thread: ends the running vm_call() with VM_FAULT_ABORT. No return. */
