@@ -33,9 +33,9 @@ double compile_us(const struct vm_image *image, unsigned int rounds, double *cre
 	struct vm_options options = { .size = sizeof(options), .engine = VM_ENGINE_JIT };
 	struct jit_function function = { .passes = VM_PASS_ALL, .target = jit_host() };
 	struct jit_code code = { 0 };
-	double us[MAX_ROUNDS], all[MAX_ROUNDS], start;
+	double us[MAX_ROUNDS] = { 0 }, all[MAX_ROUNDS] = { 0 }, start;
 	bool *recursive;
-	struct vm *vm;
+	struct vm *vm = NULL;
 
 	for (unsigned int i = 0; i < rounds; i++) {
 		start = now_ns();
@@ -45,6 +45,8 @@ double compile_us(const struct vm_image *image, unsigned int rounds, double *cre
 		if (i + 1 < rounds)
 			vm_destroy(vm);
 	}
+	if (!vm)
+		return 0;
 	function.vm = vm;
 	function.image = &vm->image;
 	code.capacity = function.target->bound(image->ncode, image->nfunctions);

@@ -154,7 +154,7 @@ static int by_value(const void *a, const void *b)
 
 double median(const double *values, unsigned int n)
 {
-	double sorted[MAX_ROUNDS];
+	double sorted[MAX_ROUNDS] = { 0 };
 
 	memcpy(sorted, values, n * sizeof(*values));
 	qsort(sorted, n, sizeof(*sorted), by_value);
@@ -163,9 +163,9 @@ double median(const double *values, unsigned int n)
 
 static double median_ratio(const struct runner *a, const struct runner *b, unsigned int n)
 {
-	double ratios[MAX_ROUNDS];
+	double ratios[MAX_ROUNDS] = { 0 };
 
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n && i < MAX_ROUNDS; i++)
 		ratios[i] = a->ns[i] / b->ns[i];
 	return median(ratios, n);
 }
