@@ -59,6 +59,10 @@ static int change_insns(struct jit_function *function, struct jit_graph *graph,
 		arena = all;
 		jit_graph_make(function, &arena, graph);
 	}
+	if (function->passes & VM_PASS_COPY && jit_merge_blocks(function, graph, arena)) {
+		arena = all;
+		jit_graph_make(function, &arena, graph);
+	}
 	jit_liveness(function, graph, arena);
 	if (function->passes & VM_PASS_DEAD) {
 		jit_remove_dead(function, graph);

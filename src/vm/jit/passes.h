@@ -137,6 +137,10 @@ void jit_find_loops(struct jit_function *function, struct jit_arena arena, struc
 uint16_t *jit_find_writes(const struct jit_function *function, const struct jit_graph *graph,
 			  struct jit_arena *arena);
 
+/* merge.c: whether the graph has changed. @arena: as jit_liveness(). */
+bool jit_merge_blocks(struct jit_function *function, const struct jit_graph *graph,
+		      struct jit_arena arena);
+
 /* live.c: sets live_in of the blocks. @arena: jit_liveness_size(). */
 size_t jit_liveness_size(const struct jit_function *function);
 void jit_liveness(struct jit_function *function, const struct jit_graph *graph,

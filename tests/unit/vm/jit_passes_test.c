@@ -62,6 +62,17 @@ static void numbers_are_computed(void **state)
 	       JEQ_K(1, 6, 1), MOV_K(0, 1), EXIT());
 }
 
+/* A branch that always falls through leaves one block. */
+static void blocks_become_one(void **state)
+{
+	(void)state;
+	expect(VM_PASS_COPY | VM_PASS_DEAD,
+	       "b0:\n"
+	       "\tr0 = r2 + 1\n"
+	       "\texit\n",
+	       MOV_K(1, 6), MOV_X(3, 2), JNE_K(1, 6, 2), MOV_X(0, 3), ADD_K(0, 1), EXIT());
+}
+
 /* What was loaded as 4 bytes needs no zero-extension, nor masks that cut nothing. */
 static void known_upper_halves(void **state)
 {
@@ -439,11 +450,7 @@ static void lookups_of_a_known_index(void **state)
 	expect_lookup(INLINED,
 		      "b0:\n"
 		      "\tr0 = 4120\n"
-		      "\tgoto b1\n"
-		      "b1:\n"
 		      "\tr0 = u64 [r0]\n"
-		      "\tgoto b2\n"
-		      "b2:\n"
 		      "\texit\n",
 		      code, COUNT_OF(code));
 }
@@ -459,11 +466,7 @@ static void lookups_in_range(void **state)
 		      "\tw1 = w1 & 15\n"
 		      "\tr0 = 4096\n"
 		      "\tr0 = lea r0 + r1*8\n"
-		      "\tgoto b1\n"
-		      "b1:\n"
 		      "\tr0 = u64 [r0]\n"
-		      "\tgoto b2\n"
-		      "b2:\n"
 		      "\texit\n",
 		      code, COUNT_OF(code));
 }
@@ -513,6 +516,7 @@ int main(void)
 		cmocka_unit_test(copies_cross_blocks),
 		cmocka_unit_test(loops_keep_what_they_do_not_write),
 		cmocka_unit_test(numbers_are_computed),
+		cmocka_unit_test(blocks_become_one),
 		cmocka_unit_test(known_upper_halves),
 		cmocka_unit_test(shifts_extend),
 		cmocka_unit_test(shifts_that_are_read_in_between_stay),
