@@ -30,11 +30,12 @@ void every_add_lddw(struct every *every, uint32_t reg, uint32_t kind, uint64_t v
 
 static void end_function(struct every *every)
 {
-	struct vm_function *last = &every->functions[every->nfunctions - 1];
+	struct vm_function *last;
 
 	if (!every->nfunctions)
-		*(last = &every->functions[every->nfunctions++]) =
+		every->functions[every->nfunctions++] =
 			(struct vm_function){ .name = "main", .nargs = 5 };
+	last = &every->functions[every->nfunctions - 1];
 	last->count = every->ncode - last->first;
 }
 

@@ -97,7 +97,7 @@ static bool put_in(struct address *to, uint8_t reg, const struct address *sum)
 			to->index = sum->index;
 			to->scale = sum->scale;
 		}
-		to->off += sum->off;
+		to->off = (uint64_t)to->off + sum->off;
 		return true;
 	}
 	if (sum->base == JIT_NONE) { /* a shift of what is shifted */
@@ -108,7 +108,7 @@ static bool put_in(struct address *to, uint8_t reg, const struct address *sum)
 	if (sum->index != JIT_NONE)
 		return false;
 	to->index = sum->base;
-	to->off += sum->off << (PLANT(16) ? 0 : to->scale);
+	to->off = to->off + ((uint64_t)sum->off << (PLANT(16) ? 0 : to->scale));
 	return true;
 }
 

@@ -193,7 +193,7 @@ static void emit_end(struct a64 *e, uint32_t k, const struct jit_insn *in,
  * and no call wants it there. */
 static bool stands_for(struct a64 *e, const struct jit_insn *in, const struct jit_insn *end)
 {
-	const uint16_t bit = 1u << in->dst;
+	const uint16_t bit = in->dst == JIT_NONE ? 0 : 1u << in->dst;
 	const struct jit_insn *i = in;
 	int reg;
 
