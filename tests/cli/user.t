@@ -34,6 +34,55 @@ for clang in clang-19 clang-14; do
 	features $clang
 done
 
+# Arrays are known to the compiler when they are mapped: not before, and not when a function's address
+# may have been kept, which must stay good.
+cat >"$work/lookup.c" <<'EOF_SCRIPT'
+#include <duet.h>
+ARRAY(counts, 100, u64);
+u64 (*kept)(u64);
+u64 twice(u64 x) { return 2 * x; }
+#ifdef KEEP
+u64 (*table[])(u64) = { twice };
+#endif
+#ifdef OPEN
+SEC("user/open") int opened(void *c)
+{
+	u32 key = 7;
+	kept = twice;
+	return bpf_map_lookup_elem(&counts, &key) ? -1 : 0;
+}
+#endif
+SEC("user/init") int init(void *c)
+{
+	for (int i = 0; i < 100000; i++) {
+		u32 key = i % 100;
+		u64 *value = bpf_map_lookup_elem(&counts, &key);
+		if (value)
+			*value += 1;
+	}
+	return 0;
+}
+SEC("user/exit") int report(void *c)
+{
+	u32 key = 7, beyond = 100;
+	u64 *value = bpf_map_lookup_elem(&counts, &key), result = 0;
+#ifdef OPEN
+	result = kept(21);
+#endif
+#ifdef KEEP
+	result += table[0](21);
+#endif
+	printf("seven %llu beyond %d kept %llu\n", value ? *value : 0,
+	       bpf_map_lookup_elem(&counts, &beyond) != 0, result);
+	return 0;
+}
+EOF_SCRIPT
+t "look-ups in a mapped array" 0 'out~^seven 1000 beyond 0 kept 0$' -- "$duet" run "$work/lookup.c" -- true
+t "... when user/open keeps a function" 0 'out~^seven 1000 beyond 0 kept 42$' -- \
+	"$duet" run --cflags=-DOPEN "$work/lookup.c" -- true
+t "... when data holds one" 0 'out~^seven 1000 beyond 0 kept 84$' -- \
+	"$duet" run --cflags="-DOPEN -DKEEP" "$work/lookup.c" -- true
+
 # gcc-bpf takes what the clang flags say about include folders and macros.
 read -ra flags <<<"$("$duet" cflags)"
 gcc=()
