@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which blocks need code: those that only jump on are passed over, and where a branch only chooses
- * between 0 and 1 for a register, it becomes a setcc.
+ * Which blocks need code: those that only jump on are passed over, short ones that are the same are
+ * one, and where a branch only chooses between 0 and 1 for a register, it becomes a setcc.
  */
 #include "vm/jit/x86.h"
 
+#define MAX_TWINS 8  /* that are compared: keeps it linear */
 #define MAX_HOPS  8  /* of a jump to a jump to ... */
 #define MAX_STEPS 32 /* back to where a register was set: keeps the search linear */
 
@@ -161,6 +162,70 @@ bool x86_is_vague(const struct x86 *x, const struct jit_insn *insn)
 	return false;
 }
 
+/* ---- twins ---- */
+
+/* Computes a block a few things that cannot fault before it jumps? How many. */
+static uint32_t short_block(const struct jit_function *function, uint32_t block)
+{
+	const struct jit_block *b = &function->blocks[block];
+	const struct jit_insn *insns = &function->insns[b->first];
+
+	if (b->count < 2 || b->count > 3 || insns[b->count - 1].op != JIT_JUMP)
+		return 0;
+	for (uint32_t i = 0; i + 1 < b->count; i++)
+		if (insns[i].op < JIT_ADD || insns[i].op > JIT_LEA)
+			return 0;
+	return b->count - 1;
+}
+
+static bool is_same(const struct jit_insn *a, const struct jit_insn *b)
+{
+	return a->op == b->op && a->sub == b->sub && a->width == b->width && a->size == b->size &&
+	       a->flags == b->flags && a->dst == b->dst && a->a == b->a && a->b == b->b &&
+	       a->base == b->base && a->index == b->index && a->scale == b->scale &&
+	       a->off == b->off && a->imm == b->imm;
+}
+
+static bool are_twins(const struct x86 *x, uint32_t one, uint32_t other, uint32_t n)
+{
+	const struct jit_function *function = x->function;
+	const struct jit_block *a = &function->blocks[one], *b = &function->blocks[other];
+
+	if (a->count != b->count || x->blocks[a->next].goal != x->blocks[b->next].goal)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_same(&function->insns[a->first + i], &function->insns[b->first + i]))
+			return false;
+	return true;
+}
+
+/* Ways out of a loop that compute the same become one. */
+static void find_twins(struct x86 *x)
+{
+	const struct jit_function *function = x->function;
+	uint32_t seen[MAX_TWINS], nseen = 0;
+
+	for (uint32_t i = 0; i < function->norder && !x->budget; i++) {
+		const uint32_t block = function->order[i], n = short_block(function, block);
+		uint32_t k = 0;
+
+		if (!n || !block || x->blocks[block].goal != block)
+			continue;
+		while (k < nseen && !are_twins(x, seen[k], block, n))
+			k++;
+		if (k < nseen)
+			x->blocks[block].goal = seen[k];
+		else if (nseen < MAX_TWINS)
+			seen[nseen++] = block;
+	}
+	for (uint32_t i = 0; i < function->norder; i++) {
+		struct x86_block *block = &x->blocks[function->order[i]];
+
+		if (block->goal != JIT_NOWHERE)
+			block->goal = x->blocks[block->goal].goal;
+	}
+}
+
 void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence)
 {
 	const struct jit_function *function = x->function;
@@ -181,6 +246,8 @@ void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence)
 		    !find_choice(x, at, b->next, b->taken))
 			find_choice(x, at, b->taken, b->next);
 	}
+	if (x->brief)
+		find_twins(x);
 	for (uint32_t i = 0; i < function->norder; i++) {
 		const uint32_t block = function->order[i];
 

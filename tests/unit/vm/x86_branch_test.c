@@ -307,6 +307,45 @@ static void threads(void **state)
 	machine_release(&m);
 }
 
+/* if (r4 == 5) { r5 = n; r0 = 1 } else { r5 = 2; r0 = 1 }: one block if n is 2. */
+static size_t size_of_twins(struct machine *m, uint64_t n)
+{
+	struct jit_insn branch = blank(JIT_BRANCH, 8), set = blank(JIT_MOV, 8);
+
+	branch.a = 4;
+	branch.imm = 5;
+	set.dst = 5;
+	start(m);
+	add(m, branch);
+	last_block(m)->taken = 1;
+	last_block(m)->next = 2;
+	for (uint64_t i = 1; i < 3; i++) {
+		start_block(m);
+		set.imm = i == 1 ? n : 2;
+		add(m, set);
+		add(m, blank(JIT_JUMP, 8));
+		last_block(m)->next = 3;
+	}
+	start_block(m);
+	finish(m);
+	for (uint64_t a = 4; a < 7; a++) {
+		state_of(m)->r[4] = a;
+		run(m);
+		assert_int_equal(state_of(m)->r[5], a == 5 ? n : 2);
+	}
+	return m->code.size;
+}
+
+static void twins(void **state)
+{
+	struct machine m;
+
+	(void)state;
+	machine_make(&m);
+	assert_true(size_of_twins(&m, 2) < size_of_twins(&m, 3));
+	machine_release(&m);
+}
+
 static void switches(void **state)
 {
 	struct machine m;
@@ -429,10 +468,15 @@ static void loops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(conditions),       cmocka_unit_test(memory_operands),
-		cmocka_unit_test(after_arithmetic), cmocka_unit_test(distances),
-		cmocka_unit_test(threads),          cmocka_unit_test(switches),
-		cmocka_unit_test(choices),          cmocka_unit_test(loops),
+		cmocka_unit_test(conditions),
+		cmocka_unit_test(memory_operands),
+		cmocka_unit_test(after_arithmetic),
+		cmocka_unit_test(distances),
+		cmocka_unit_test(threads),
+		cmocka_unit_test(switches),
+		cmocka_unit_test(choices),
+		cmocka_unit_test(twins),
+		cmocka_unit_test(loops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
