@@ -319,6 +319,7 @@ static void emit_block(struct x86 *x, uint32_t at)
 	mine->start = x86_offset(x);
 	mine->bound = mine->start - x->padding + x->most_padding;
 	x->zero = X86_NONE;
+	x->block = at;
 	x86_place(x, insns->insn);
 	take_budget(x, block);
 	for (uint32_t i = 0; i < block->count;) {
@@ -388,6 +389,15 @@ static void emit_twice(struct x86 *x, const uint32_t *sequence, uint32_t n)
 	emit_function(x, sequence, n);
 }
 
+/* Loops lie better where the function begins a line of the cache: short ones often fit into it. */
+static uint32_t alignment(const struct jit_function *function)
+{
+	for (uint32_t i = 0; i < function->norder && function->passes & VM_PASS_ALIGN; i++)
+		if (function->blocks[function->order[i]].depth)
+			return CACHE_LINE;
+	return FUNCTION_ALIGN;
+}
+
 static int x86_function(struct jit_code *code, const struct jit_function *function)
 {
 	struct x86 x = {
@@ -400,6 +410,7 @@ static int x86_function(struct jit_code *code, const struct jit_function *functi
 		.on_heap = function->checked,
 	};
 	struct jit_range *range = &code->functions[function->index];
+	const uint32_t align = alignment(function);
 	uint32_t *sequence, n;
 
 	x.e = (struct x86_emit){ .at = code->bytes + code->size, .brief = x.brief };
@@ -414,7 +425,7 @@ static int x86_function(struct jit_code *code, const struct jit_function *functi
 	x86_plan_slots(&x);
 	x86_plan_pins(&x);
 	x86_plan_frame(&x);
-	while (((uint32_t)code->address + x86_offset(&x)) & (FUNCTION_ALIGN - 1))
+	while (((uint32_t)code->address + x86_offset(&x)) & (align - 1))
 		x86_byte(&x.e, 0xcc);
 	range->first = x86_offset(&x);
 	range->first_step = code->nsteps;

@@ -93,6 +93,7 @@ struct x86 {
 	 * `zero_logic`, carry and overflow are something else's. */
 	uint8_t zero, zero_width;
 	bool zero_logic;
+	uint32_t block;  /* that is emitted */
 	uint32_t number; /* of the block that is emitted, in the order */
 	uint8_t map[11]; /* the machine register that holds r0 to r10 now */
 	/* Constants in registers of their own: bits of machine registers; of BPF registers that are
@@ -205,6 +206,8 @@ void x86_epilogue(struct x86 *x);
 /* ---- x86_blocks.c ---- */
 /* Where jumps lead, which blocks are left to emit, and in what order: @sequence has room for all. */
 void x86_plan_blocks(struct x86 *x, uint32_t *sequence, uint32_t *nsequence);
+/* Is what r@reg holds at the end of a block known to fit in so many bytes, fewer than 8? */
+bool x86_has_bytes(const struct x86 *x, uint32_t block, uint8_t reg, unsigned int bytes);
 /* Is the move of 1 as good as one of 0? */
 bool x86_is_vague(const struct x86 *x, const struct jit_insn *insn);
 /* The only instruction of a block, or NULL. */

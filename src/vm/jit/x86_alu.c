@@ -470,6 +470,11 @@ static enum x86_condition compare_memory(struct x86 *x, const struct jit_insn *i
 			x86_alu_mr(&x->e, X86_CMP, insn->size, mem, b);
 		return condition;
 	}
+	if (insn->b < 10 && !(insn->flags & JIT_FLAG_SIGNED) && !tests_bits(insn) && x->brief &&
+	    x86_has_bytes(x, x->block, insn->b, insn->size)) {
+		x86_alu_mr(&x->e, X86_CMP, insn->size, mem, x86_use(x, insn->b, X86_R11));
+		return without_sign(condition);
+	}
 	x86_load(&x->e, insn->size, insn->flags & JIT_FLAG_SIGNED, X86_R10, mem);
 	in_register.base = JIT_NONE;
 	if (insn->b != JIT_NONE)

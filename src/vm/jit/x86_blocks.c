@@ -122,6 +122,35 @@ static int bit_at_end(const struct x86 *x, uint32_t block, uint8_t reg, uint32_t
 	return -1;
 }
 
+/* Does the instruction leave no more than so many bytes in the register that it writes? */
+static bool leaves_bytes(const struct jit_insn *insn, unsigned int bytes)
+{
+	if (insn->op == JIT_LOAD || insn->op == JIT_EXT)
+		return !(insn->flags & JIT_FLAG_SIGNED) && insn->size <= bytes;
+	return insn->op == JIT_AND && insn->b == JIT_NONE && insn->imm >> 8 * bytes == 0;
+}
+
+bool x86_has_bytes(const struct x86 *x, uint32_t block, uint8_t reg, unsigned int bytes)
+{
+	const struct jit_function *function = x->function;
+	uint32_t i = function->blocks[block].count - 1;
+
+	for (uint32_t steps = 0; steps < MAX_STEPS; steps++) {
+		const struct jit_insn *insn;
+
+		if (!i) {
+			if (!block || x->blocks[block].nfrom != 1)
+				return false;
+			block = x->blocks[block].from;
+			i = function->blocks[block].count;
+		}
+		insn = &function->insns[function->blocks[block].first + --i];
+		if (jit_writes(insn) >> reg & 1)
+			return leaves_bytes(insn, bytes);
+	}
+	return false;
+}
+
 /* `r = 1; if (...) goto other; r = 0; other:`, with @setter the block in between. */
 static bool find_choice(struct x86 *x, uint32_t block, uint32_t setter, uint32_t other)
 {

@@ -186,6 +186,42 @@ static void memory_operands(void **state)
 	machine_release(&m);
 }
 
+/* With a register that is known to hold no more than the memory does; r6 becomes that. */
+static void known_bytes(void **state)
+{
+	static const uint8_t sizes[] = { 1, 2, 4 };
+	struct machine m;
+
+	(void)state;
+	machine_make(&m);
+	for (uint32_t n = 0; n < 2 * 2 * 3 * 12; n++) {
+		struct jit_insn branch = blank(JIT_BRANCH, n & 1 ? 4 : 8), cut = blank(JIT_EXT, 8);
+		struct state *s = state_of(&m);
+
+		cut.flags = n & 2 ? JIT_FLAG_SIGNED : 0;
+		cut.size = branch.size = sizes[n >> 2 & 3 ? (n >> 2) % 3 : 0];
+		branch.sub = n / 12 % 12;
+		branch.base = 7;
+		cut.dst = cut.a = branch.b = 6;
+		if (branch.size > branch.width)
+			continue;
+		make_branch(&m, cut, branch, 0);
+		finish_in_order(&m, 0);
+		for (size_t i = 0; i < COUNT_OF(edges) * COUNT_OF(edges); i++) {
+			uint64_t taken, a = edges[i / COUNT_OF(edges)];
+
+			scramble(s);
+			s->memory[1] = a;
+			s->r[6] = edges[i % COUNT_OF(edges)];
+			s->r[7] = (uintptr_t)&s->memory[1];
+			taken = run(&m);
+			a &= (1ull << 8 * branch.size) - 1;
+			assert_int_equal(taken, holds(branch.sub, branch.width, a, s->r[6]));
+		}
+	}
+	machine_release(&m);
+}
+
 /* What the instruction before has left in the flags is used, and only where it holds. */
 static void after_arithmetic(void **state)
 {
@@ -468,15 +504,11 @@ static void loops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(conditions),
-		cmocka_unit_test(memory_operands),
-		cmocka_unit_test(after_arithmetic),
-		cmocka_unit_test(distances),
-		cmocka_unit_test(threads),
-		cmocka_unit_test(switches),
-		cmocka_unit_test(choices),
-		cmocka_unit_test(twins),
-		cmocka_unit_test(loops),
+		cmocka_unit_test(conditions),  cmocka_unit_test(memory_operands),
+		cmocka_unit_test(known_bytes), cmocka_unit_test(after_arithmetic),
+		cmocka_unit_test(distances),   cmocka_unit_test(threads),
+		cmocka_unit_test(switches),    cmocka_unit_test(choices),
+		cmocka_unit_test(twins),       cmocka_unit_test(loops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
