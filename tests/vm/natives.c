@@ -95,7 +95,7 @@ static uint64_t whole(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e
 
 static int16_t narrow(int8_t a, uint16_t b, int32_t c)
 {
-	return a * 3 + b * 5 + c;
+	return (uint32_t)(a * 3 + b * 5) + c;
 }
 
 /* No arithmetic: which of two that are no numbers wins is not our affair. */

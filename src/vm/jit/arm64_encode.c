@@ -46,7 +46,7 @@ int a64_find_logic(bool wide, uint64_t value)
 		rotate = 64 - __builtin_clzll(~value & mask);
 	else
 		rotate = __builtin_ctzll(value);
-	if (rotate)
+	if (rotate && rotate < size)
 		value = (value >> rotate | value << (size - rotate)) & mask;
 	if (value & (value + 1))
 		return -1;
