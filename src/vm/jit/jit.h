@@ -256,6 +256,7 @@ struct jit_code {
 	 * of its own, but steps, which start at depth 0 again where another stub begins. */
 	struct jit_range stubs;
 	uint32_t stub[8]; /* offsets: the back end's own affair */
+	uint32_t cpu;     /* what the processor has, by target->begin(): likewise */
 };
 
 /* What compiled code refers to: plain addresses, valid as long as the vm. */

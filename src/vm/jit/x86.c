@@ -15,15 +15,6 @@
 #define FUNCTION_ALIGN 16
 #define CACHE_LINE     64
 
-static bool cpu_has_bmi2(void)
-{
-#if defined(__x86_64__)
-	return __builtin_cpu_supports("bmi2");
-#else
-	return false;
-#endif
-}
-
 /* ---- instructions ---- */
 
 static void emit_insn(struct x86 *x, const struct jit_insn *insn)
@@ -405,7 +396,8 @@ static int x86_function(struct jit_code *code, const struct jit_function *functi
 		.function = function,
 		.runtime = code->runtime,
 		.brief = function->passes & VM_PASS_SHORT,
-		.bmi2 = function->passes & VM_PASS_SHIFT && cpu_has_bmi2(),
+		.bmi2 = function->passes & VM_PASS_SHIFT && code->cpu & X86_CPU_BMI2,
+		.narrow = function->passes & VM_PASS_NARROW && code->cpu & X86_CPU_SLOW_DIVIDE,
 		.budget = code->runtime->has_budget,
 		.on_heap = function->checked,
 	};

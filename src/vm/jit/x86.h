@@ -23,6 +23,10 @@
 /* jit_code.stub */
 enum x86_stub { X86_STUB_OVERFLOW, X86_STUB_SPENT, X86_STUB_CALLX, X86_STUB_MISS };
 
+/* jit_code.cpu */
+#define X86_CPU_BMI2        1
+#define X86_CPU_SLOW_DIVIDE 2 /* of 64 bits, whatever the operands are */
+
 /* jit_patch.kind: the field is a rel32, counted from its end. */
 enum { X86_PATCH_REL32 };
 
@@ -75,7 +79,7 @@ struct x86 {
 	struct jit_code *code;
 	const struct jit_function *function;
 	const struct jit_runtime *runtime;
-	bool brief, bmi2, budget;
+	bool brief, bmi2, narrow, budget;
 	bool aligned;         /* keeps the stack pointer a multiple of 16: somebody is called */
 	bool framed;          /* r10 is used */
 	bool second;          /* time of emission */

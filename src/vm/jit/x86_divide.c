@@ -68,7 +68,7 @@ static void divide_machine(struct x86 *x, const struct division *d, unsigned int
 
 	save(x, d);
 	x86_mov_rr(&x->e, true, X86_RAX, x86_use(x, d->insn->a, X86_RAX));
-	if (d->wide && x->function->passes & VM_PASS_NARROW) {
+	if (d->wide && x->narrow) {
 		x86_mov_rr(&x->e, true, X86_RDX, X86_RAX);
 		x86_rr(&x->e, X86_ALU_STORE(X86_OR), true, divisor, X86_RDX);
 		x86_shift_ri(&x->e, X86_SHR, true, X86_RDX, 32);

@@ -2,6 +2,8 @@
 /* Every operation on registers, in every form and with edge operands, against the same in C. */
 #include "x86_fixture.h"
 
+#include "vm/jit/x86.h"
+
 static uint64_t divide(uint64_t a, uint64_t b, unsigned int width, bool sign, bool modulo)
 {
 	uint64_t result;
@@ -164,6 +166,14 @@ static const uint32_t pass_sets[] = {
 	VM_PASS_ALL & ~(VM_PASS_PROLOGUE | VM_PASS_DIVIDE),
 };
 
+/* ... on processors of all kinds, as far as this one can play them. */
+static const uint32_t cpus[] = {
+	X86_CPU_SLOW_DIVIDE,
+	0,
+	X86_CPU_SLOW_DIVIDE,
+	0,
+};
+
 /* With the registers that are not needed afterwards known, too. */
 static void try_liveness(struct machine *m, struct jit_insn insn)
 {
@@ -221,6 +231,7 @@ static void binary(enum jit_op op, unsigned int flags)
 	machine_make(&m);
 	for (size_t p = 0; p < COUNT_OF(pass_sets); p++) {
 		m.function.passes = pass_sets[p];
+		m.code.cpu = (m.code.cpu & X86_CPU_BMI2) | cpus[p];
 		for (unsigned int width = 4; width <= 8; width += 4) {
 			struct jit_insn insn = blank(op, width);
 
