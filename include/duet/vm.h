@@ -233,8 +233,8 @@ void vm_destroy(struct vm *vm);
  * outermost call only, across the C frames in between.
  *
  * Compiled functions may also run in threads that the code makes (pthread_create() as a native) and
- * as signal handlers. A fault in a thread that does not run the vm ends that thread, without
- * unwinding, and then the vm_call() that runs elsewhere, with that fault. vm_destroy() while such
+ * as signal handlers. A fault in a thread that does not run the vm ends that thread, and then the
+ * vm_call() that runs elsewhere, with that fault. vm_destroy() while such
  * threads are alive leaves their code and the vm in memory; they end at its next instruction.
  */
 int vm_call(struct vm *vm, uint32_t function, const uint64_t *args, size_t nargs, uint64_t *result,

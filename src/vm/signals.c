@@ -11,12 +11,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "vm/jit/memory.h"
@@ -39,6 +39,7 @@ static struct sigaction previous[NSIGNALS]; /* written under lock, while the han
 THREAD_LOCAL void *alternate;
 THREAD_LOCAL bool prepared;
 THREAD_LOCAL struct vm *home;                 /* whose code this thread was made for */
+THREAD_LOCAL sigjmp_buf *ending;              /* where it ends, when it was made here */
 THREAD_LOCAL uintptr_t stack_low, stack_high; /* of the thread as it was started */
 
 __thread uintptr_t vm_stack_limit;
@@ -351,12 +352,17 @@ static void leave_home(void *unused)
 	home = NULL;
 }
 
-/* The first thread of a process cannot end alone: it waits for ever. */
+/*
+ * As if it had returned, so that what libraries keep of the thread is put in order: its memory may
+ * be the next thread's. (A stack that cannot be unwound does not hinder pthread_exit().) The first
+ * thread of a process cannot end alone: it waits for ever.
+ */
 void signal_thread_end(void)
 {
-	leave_home(NULL);
+	if (ending)
+		siglongjmp(*ending, 1);
 	if (gettid() != getpid())
-		syscall(SYS_exit, 0);
+		pthread_exit(NULL);
 	for (;;)
 		pause();
 }
@@ -364,14 +370,19 @@ void signal_thread_end(void)
 static void *run_thread(void *data)
 {
 	struct thread_start start = *(struct thread_start *)data;
-	void *result;
+	void *volatile result = NULL;
+	sigjmp_buf end;
 
 	free(data);
 	home = start.vm;
 	signal_thread_prepare(); /* without it, only an exhausted stack is no fault any more */
 	vm_stack_limit = stack_low + C_RESERVE;
 	pthread_cleanup_push(leave_home, NULL);
-	result = start.start(start.argument);
+	if (!sigsetjmp(end, 1)) {
+		ending = &end;
+		result = start.start(start.argument);
+	}
+	ending = NULL;
 	pthread_cleanup_pop(1);
 	return result;
 }

@@ -54,7 +54,7 @@ uintptr_t signal_stack_limit(uintptr_t bytes, uintptr_t below);
 
 /* Was this thread made by signal_thread_create(), for a vm's code? */
 bool signal_thread_is_ours(void);
-/* Ends this thread without unwinding: whoever joins it goes on. */
+/* Ends this thread: whoever joins it goes on. From a signal handler, too. */
 void signal_thread_end(void) __attribute__((noreturn));
 /* pthread_create() for scripts: the thread is prepared, and its stack bounded. */
 int signal_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
