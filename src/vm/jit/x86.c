@@ -318,7 +318,7 @@ static void emit_block(struct x86 *x, uint32_t at)
 
 		if (!x86_has_room(x, X86_INSN_ROOM) || x->error)
 			return;
-		if (insn->op == JIT_NOP || (insn->op == JIT_STORE && !x86_is_read(x, insn))) {
+		if (insn->op == JIT_NOP) {
 			i++;
 			continue;
 		}
@@ -414,7 +414,6 @@ static int x86_function(struct jit_code *code, const struct jit_function *functi
 		return err_nomem(function->err);
 	sequence = (uint32_t *)(x.blocks + function->nblocks);
 	x86_plan_blocks(&x, sequence, &n);
-	x86_plan_slots(&x);
 	x86_plan_pins(&x);
 	x86_plan_frame(&x);
 	while (((uint32_t)code->address + x86_offset(&x)) & (align - 1))

@@ -65,9 +65,8 @@ struct x86_block {
 	uint32_t loop; /* bytes up to the end of the last jump back to it, when emitted first */
 };
 
-#define X86_PINS       3
-#define X86_VAGUE      16
-#define X86_SLOT_BYTES 256 /* of the frame, that are looked at */
+#define X86_PINS  3
+#define X86_VAGUE 16
 
 struct x86_pin {
 	uint64_t value;
@@ -109,8 +108,6 @@ struct x86 {
 	/* Moves of 1 that may as well be of 0: a setcc follows. */
 	uint32_t vague[X86_VAGUE];
 	unsigned int nvague;
-	/* Bytes of the frame, downwards, that are read at all; unknown: maybe all. */
-	bool slots_unknown, slots_read[X86_SLOT_BYTES];
 	struct x86_block *blocks;
 	struct x86_jump *jumps;
 	uint32_t njumps, jumps_capacity;
@@ -196,11 +193,6 @@ unsigned int x86_pin_of(const struct x86 *x, uint64_t value);
 bool x86_read_pin(struct x86 *x, const struct jit_insn *insns, uint32_t left);
 /* Registers that have been written hold what they should. */
 void x86_end_pins(struct x86 *x, uint16_t written);
-
-/* ---- x86_slots.c ---- */
-void x86_plan_slots(struct x86 *x);
-/* Does anything read what a JIT_STORE stores? */
-bool x86_is_read(const struct x86 *x, const struct jit_insn *insn);
 
 /* ---- x86_frame.c ---- */
 void x86_plan_frame(struct x86 *x);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the back end leaves out: constants that have a register, moves of results, stores to the
- * frame that nothing reads. */
+/* What the back end leaves out: constants that have a register, moves of results. */
 #include "x86_fixture.h"
 
 /* Loads of r0 to r9, as start(), but r10 is not looked at: its address goes nowhere. */
@@ -186,52 +185,12 @@ static void results_moved_on(void **state)
 	machine_release(&m);
 }
 
-static void stores_that_nothing_reads(void **state)
-{
-	const uint32_t marks[] = { 0x51525354, 0x61626364, 0x71727374 };
-	struct machine m;
-
-	(void)state;
-	machine_make(&m);
-	for (int escapes = 0; escapes < 2; escapes++) {
-		struct jit_insn insn = blank(JIT_STORE, 4);
-
-		start_without_frame(&m);
-		insn.base = 10;
-		for (int i = 0; i < 3; i++) {
-			insn.off = -8 * (i + 1);
-			insn.imm = marks[i];
-			add(&m, insn);
-		}
-		insn.op = JIT_LOAD;
-		insn.dst = 5;
-		insn.off =
-			-17; /* the last byte of the second, the first three of the third's hole */
-		insn.size = 2;
-		add(&m, insn);
-		if (escapes) {
-			insn = blank(JIT_MOV, 8);
-			insn.dst = 6;
-			insn.a = 10;
-			add(&m, insn);
-		}
-		finish_without_frame(&m);
-		assert_int_equal(count_bytes(&m, &marks[0], 4), escapes);
-		assert_int_equal(count_bytes(&m, &marks[1], 4), 1);
-		assert_int_equal(count_bytes(&m, &marks[2], 4), escapes);
-		run(&m);
-		assert_int_equal(state_of(&m)->r[5] >> 8, marks[1] & 0xff);
-	}
-	machine_release(&m);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(constants_in_loops),
 		cmocka_unit_test(constants_that_are_needed),
 		cmocka_unit_test(results_moved_on),
-		cmocka_unit_test(stores_that_nothing_reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
