@@ -251,7 +251,8 @@ static void far_labels(void **state)
 	struct isa_program program;
 
 	(void)state;
-	assert_non_null(text);
+	if (!text) /* not assert_non_null(): gcc's sanitizers do not see that it ends the test */
+		abort();
 	size += sprintf(text + size, "if r1 == 0 goto end\n");
 	for (int i = 0; i < 32767; i++)
 		size += sprintf(text + size, "r0 = 1\n");
