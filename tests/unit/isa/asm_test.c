@@ -248,17 +248,17 @@ static void far_labels(void **state)
 {
 	static char text[40000 * 8 + 100];
 	struct isa_program program;
-	size_t size = 0;
+	char *at = text;
 
 	(void)state;
-	size += sprintf(text + size, "if r1 == 0 goto end\n");
+	at = stpcpy(at, "if r1 == 0 goto end\n");
 	for (int i = 0; i < 32767; i++)
-		size += sprintf(text + size, "r0 = 1\n");
-	sprintf(text + size, "end: exit\n");
+		at = stpcpy(at, "r0 = 1\n");
+	strcpy(at, "end: exit\n");
 	program = assemble(text);
 	assert_int_equal(program.code[0].off, 32767);
 	isa_program_deinit(&program);
-	sprintf(text + size, "r0 = 1\nend: exit\n");
+	strcpy(at, "r0 = 1\nend: exit\n");
 	expect_error(text, "1:17: `end`: more than 32767 instructions away: gotol");
 	memcpy(text, "gotol          end ", 19);
 	program = assemble(text);
