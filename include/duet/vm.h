@@ -167,8 +167,8 @@ enum vm_pass {
 };
 
 struct vm_options {
-	size_t size;          /* sizeof(struct vm_options) */
-	void *context;        /* handed to natives that ask for it */
+	size_t size;   /* sizeof(struct vm_options) */
+	void *context; /* handed to natives that ask for it */
 	/* All frames together; 0: 1 MiB. Compiled code runs on the thread's own stack and needs a
 	 * quarter more for what the machine saves; it never goes beyond what that stack has. */
 	uint32_t stack_bytes;
