@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 
 #define PROGRAMS 40000 /* the oracle runs five times as many */
 #define GROUP    64
-#define PATIENCE 20 /* seconds for a group: a program that does not end */
+#define PATIENCE 10 /* seconds of processor time for a group: a program that does not end */
 #define SEED     424242
 
 int vm_planted;
@@ -61,6 +62,7 @@ struct found {
 
 static int run(struct found *found, int bug, uint64_t programs)
 {
+	const struct itimerval timer = { .it_value.tv_sec = PATIENCE };
 	static struct oracle_tally tally;
 	static struct oracle oracle;
 
@@ -71,7 +73,7 @@ static int run(struct found *found, int bug, uint64_t programs)
 		if (!engines[i].checked && !engines[i].budget && !engines[i].passes_off)
 			oracle.engines |= 1ull << i;
 	while (found->programs < programs) {
-		alarm(PATIENCE);
+		setitimer(ITIMER_PROF, &timer, NULL);
 		if (oracle_compare(&oracle, SEED + found->programs, GROUP))
 			return 1;
 		found->programs += GROUP;
