@@ -115,12 +115,14 @@ def check_elsewhere(place, block):
     text = re.sub(r"\\\n", " ", block.text)
     for line in re.findall(r"\bduet (\w+)((?: +[^\s|;&#]+)*)", text):
         verb, words = line[0], line[1].split()
-        if verb not in COMMANDS:
+        tool = verb in TOOLS.values()
+        if verb not in COMMANDS and not tool:
             bad.append(f"{verb}: no such command")
             continue
         for word in words[:words.index("--")] if "--" in words else words:
             option = word.split("=")[0]
-            if option.startswith("-") and option not in options_of(verb) | {"-"}:
+            known = options_of("run") | tool_options(verb) if tool else options_of(verb)
+            if option.startswith("-") and option not in known | {"-"}:
                 bad.append(f"duet {verb}: {option}: no such option")
             if word.endswith(".c") and not os.path.exists(os.path.join(work, word)) \
                     and not os.path.exists(word) and verb != "new":
@@ -225,6 +227,12 @@ def options_of(verb):
     return help_options(verb) | {"--help"}
 
 
+def tool_options(tool):
+    """What a shipped tool declares itself."""
+    own = help_of(tool).split(f"arguments of {tool}:")[-1]
+    return set(re.findall(r"^ +(--[a-z-]+) ", own, re.M))
+
+
 def man_options(path):
     found = set()
     for line in read(path).split("\n"):
@@ -246,8 +254,7 @@ def check_manual(path):
                  f"in --help only: {sorted(help_options(verb) - man_options(path))}")
     tool = TOOLS.get(os.path.basename(path))
     if tool:
-        own = help_of(tool).split(f"arguments of {tool}:")[-1]
-        own = set(re.findall(r"^ +(--[a-z-]+) ", own, re.M))
+        own = tool_options(tool)
         tests.ok(own and own <= man_options(path), f"{path}: has the options of duet {tool} --help",
                  f"in --help only: {sorted(own - man_options(path))}")
     refers = re.findall(r"^\.Xr (duet\S*) (\d)", read(path), re.M)

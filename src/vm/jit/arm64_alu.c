@@ -20,7 +20,7 @@ static void add_constant(struct a64 *e, const struct jit_insn *in, int64_t value
 
 	if (in->a == 10 && e->frame_on_sp && a64_wide(in)) {
 		rd = a64_def(e, in->dst);
-		a64_add_imm(e, true, rd, A64_SP, (int64_t)e->frame_top + value, A64_T0);
+		a64_add_imm(e, true, rd, A64_SP, (uint64_t)value + e->frame_top, A64_T0);
 		return;
 	}
 	rn = a64_value(e, in->a, A64_T1);

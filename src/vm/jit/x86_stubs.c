@@ -91,13 +91,13 @@ static void emit_enter(struct x86 *x)
 	x86_rr(&x->e, X86_CALL_RM, false, 4, X86_RAX);
 }
 
-/* Processors that have VAES (Ice Lake, Zen 3 and later) divide small 64-bit numbers as fast as
+/* Processors that have VPCLMULQDQ (Ice Lake, Zen 3 and later) divide small 64-bit numbers as fast as
  * 32-bit ones; most before took thrice as long. */
 static uint32_t find_cpu(void)
 {
 #if defined(__x86_64__)
 	return (__builtin_cpu_supports("bmi2") ? X86_CPU_BMI2 : 0) |
-	       (__builtin_cpu_supports("vaes") ? 0 : X86_CPU_SLOW_DIVIDE);
+	       (__builtin_cpu_supports("vpclmulqdq") ? 0 : X86_CPU_SLOW_DIVIDE);
 #else
 	return 0;
 #endif

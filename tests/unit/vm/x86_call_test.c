@@ -48,7 +48,7 @@ static int as_ints(uint8_t a, int8_t b, uint16_t c, int16_t d, int32_t e)
 	/* The compiler trusts the caller with the extension to 32 bits. */
 	volatile int all[] = { a, b, c, d, e };
 
-	return all[0] * 3 + all[1] * 5 + all[2] * 7 + all[3] * 11 + all[4];
+	return all[0] * 3u + all[1] * 5u + all[2] * 7u + all[3] * 11u + all[4];
 }
 
 static void call_c(struct machine *m, const struct vm_native *native)
