@@ -318,7 +318,7 @@ static bool fuse_pair(struct a64 *e, const struct jit_insn *in)
 
 static bool is_step(const struct jit_insn *in, uint8_t base)
 {
-	const int64_t by = in->op == JIT_SUB ? -(int64_t)in->imm : (int64_t)in->imm;
+	const int64_t by = in->op == JIT_SUB ? (int64_t)-in->imm : (int64_t)in->imm;
 
 	return (in->op == JIT_ADD || in->op == JIT_SUB) && in->width == 8 && in->b == JIT_NONE &&
 	       in->dst == base && in->a == base && by >= -256 && by < 256;
