@@ -151,7 +151,7 @@ def check_arm64(g):
 
 
 work = tap.work_folder("tools")
-guests = sys.argv[1:] or "x86_64 6.12 arm64 6.1 arm64 6.12".split()
+guests = sys.argv[1:] or "x86_64 6.12 arm64 6.12".split()
 while guests:
     g = guest.Guest(t, guests.pop(0), guests.pop(0), work)
     script = COMMON + (ARM64 if g.arch == "arm64" else "")
