@@ -9,18 +9,13 @@
 
 #include "base/nearest.h"
 
-static int set_event(struct session_pmu *pmu, const char *event, struct err *err)
+int session_bind_event(struct session_pmu *pmu, const char *event, struct err *err)
 {
 	if (strlen(event) >= sizeof(pmu->event))
 		return err_set(err, -EINVAL, "event `%.40s...`: longer than %zu bytes", event,
 			       sizeof(pmu->event) - 1);
 	strcpy(pmu->event, event);
 	return 0;
-}
-
-int session_bind_event(struct session_pmu *pmu, const char *event, struct err *err)
-{
-	return set_event(pmu, event, err);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -80,7 +75,7 @@ static int bind_next(struct session *session, const char *item, size_t size, con
 	if (*modifiers && item[size - 1] != '/' && !memchr(item, ':', size))
 		glue = ":";
 	snprintf(event, sizeof(event), "%.*s%s%s", (int)size, item, glue, modifiers);
-	code = set_event(pmu, event, err);
+	code = session_bind_event(pmu, event, err);
 	pmu->group = group;
 	return code;
 }
@@ -188,7 +183,7 @@ int session_rebind_events(struct session *session, struct err *err)
 		if (size && text[size + 1])
 			pmu = session_find_pmu(session, name);
 		if (pmu)
-			code = set_event(pmu, text + size + 1, err);
+			code = session_bind_event(pmu, text + size + 1, err);
 		else if (!size && *text && count_open_ones(session))
 			code = bind_list(session, text, err);
 		else
