@@ -44,8 +44,8 @@ struct pmu_event {
 	uint64_t period;   /* from period=, 0: not given */
 	uint64_t freq;     /* from freq=, Hz, 0: not given */
 	bool precise_max;  /* :P, as precise as sampling can be here */
-	bool sample_read;  /* :S, samples carry the values of the whole group */
-	bool weak;         /* :W, its group may be broken up when it cannot be scheduled */
+	bool sample_read;  /* :S, samples are to carry the values of the group: for sampling */
+	bool weak;         /* :W, its group may be broken up: pmu_open_group() does so for all */
 };
 
 /*
