@@ -9,10 +9,15 @@ static bool is_nop(const struct bpf_insn *insn)
 	return insn->code == (BPF_JMP | BPF_JA) && !insn->off;
 }
 
-/* What follows a call gives r1 to r5 a value. Where there is no verifier, nobody else sees when it
- * is gone. */
+#define PROLOGUE 8 /* instructions at a function's start that give its registers values */
+
+/* What follows a call gives r1 to r5 a value, and the start of a function the others. Where there is
+ * no verifier, nobody else sees when it is gone. */
 static bool is_needed(const struct generated *program, size_t at)
 {
+	for (size_t i = 0; program->alone && i < program->nfunctions; i++)
+		if (at - program->functions[i].first < PROLOGUE)
+			return true;
 	for (size_t k = 1; program->alone && k <= 5 && k <= at; k++)
 		if (program->code[at - k].code == (BPF_JMP | BPF_CALL) ||
 		    program->code[at - k].code == ISA_CALLX_OPCODE)

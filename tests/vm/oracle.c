@@ -103,33 +103,41 @@ static bool depends_on_addresses(struct oracle *oracle, const struct generated *
 	return !same;
 }
 
-bool oracle_differs(struct oracle *oracle, const struct generated *program,
-		    const struct generate_memory *start, const struct engine *engine)
-{
-	struct generate_memory ours, want, got;
-
-	if (run_one(oracle, program, &engines[0], start, &ours) && engine != &engines[0])
-		return false;
-	if (engine != &engines[0] && depends_on_addresses(oracle, program, start, &ours))
-		return false;
-	want = ours;
-	if (has_kernel(oracle) && !program->alone &&
-	    oracle_ask_one(oracle, program, start, &want, NULL, 0))
-		return false;
-	return run_one(oracle, program, engine, start, &got) || memcmp(&want, &got, sizeof(got));
-}
+enum outcome { EQUAL, OTHER_MEMORY, FAULT };
 
 struct difference {
 	struct oracle *oracle;
 	const struct engine *engine;
 	const struct generate_memory *start;
+	enum outcome outcome; /* a smaller program must end alike, or it shows something else */
 };
+
+/* How @program, which must not depend on addresses, ends in the engine. */
+static enum outcome outcome(const struct difference *difference, const struct generated *program)
+{
+	struct oracle *oracle = difference->oracle;
+	const struct engine *engine = difference->engine;
+	const struct generate_memory *start = difference->start;
+	struct generate_memory ours, want, got;
+
+	if (run_one(oracle, program, &engines[0], start, &ours) && engine != &engines[0])
+		return EQUAL;
+	if (engine != &engines[0] && depends_on_addresses(oracle, program, start, &ours))
+		return EQUAL;
+	want = ours;
+	if (has_kernel(oracle) && !program->alone &&
+	    oracle_ask_one(oracle, program, start, &want, NULL, 0))
+		return EQUAL;
+	if (run_one(oracle, program, engine, start, &got))
+		return FAULT;
+	return memcmp(&want, &got, sizeof(got)) ? OTHER_MEMORY : EQUAL;
+}
 
 static bool still_differs(void *context, const struct generated *program)
 {
-	struct difference *difference = context;
+	const struct difference *difference = context;
 
-	return oracle_differs(difference->oracle, program, difference->start, difference->engine);
+	return outcome(difference, program) == difference->outcome;
 }
 
 /* Everything about a difference: which program, where, and the smallest part of it that still
@@ -137,7 +145,7 @@ static bool still_differs(void *context, const struct generated *program)
 static void tell(struct oracle *oracle, size_t n, const struct engine *engine)
 {
 	static struct generated program;
-	struct difference difference = { oracle, engine, &oracle->start[n] };
+	struct difference difference = { oracle, engine, &oracle->start[n], EQUAL };
 	struct generate_memory want, got;
 
 	printf("# seed %llu: %s and the %s differ%s%s\n", (unsigned long long)oracle->seeds[n],
@@ -150,7 +158,9 @@ static void tell(struct oracle *oracle, size_t n, const struct engine *engine)
 	show_memory(&oracle->start[n], &oracle->expected[n], &oracle->left);
 	fflush(stdout);
 	program = oracle->programs[n];
-	if (!still_differs(&difference, &program)) {
+	program.alone |= !has_kernel(oracle);
+	difference.outcome = outcome(&difference, &program);
+	if (difference.outcome == EQUAL) {
 		printf("# it does not happen when the program runs alone\n");
 		return;
 	}

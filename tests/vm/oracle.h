@@ -54,7 +54,3 @@ int oracle_ask_one(struct oracle *oracle, const struct generated *program,
 typedef bool program_differs(void *context, const struct generated *program);
 /* Drops instructions of @program as long as @differs. */
 void minimise(struct generated *program, program_differs *differs, void *context);
-
-/* Does @program, which must not depend on addresses, end differently in the engine? */
-bool oracle_differs(struct oracle *oracle, const struct generated *program,
-		    const struct generate_memory *start, const struct engine *engine);

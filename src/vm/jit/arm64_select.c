@@ -36,6 +36,15 @@ static const struct jit_insn *only_move(const struct a64 *e, uint32_t block, uin
 	return move;
 }
 
+/* r1 may be chosen for nobody, while its register holds r0: then a select would lose that one. */
+static bool loses_r0(const struct a64 *e, const struct jit_block *block, uint8_t dst)
+{
+	const struct jit_insn *end = &e->function->insns[block->first + block->count - 1];
+
+	return dst == 1 && end->live & 1 &&
+	       e->homes[2 * (block - e->function->blocks) + 1] != A64_R0_APART;
+}
+
 static bool find_choice(const struct a64 *e, const struct jit_block *block, struct choice *ret)
 {
 	uint32_t after_taken = JIT_NOWHERE, after_other = JIT_NOWHERE;
@@ -58,7 +67,7 @@ static bool find_choice(const struct a64 *e, const struct jit_block *block, stru
 		};
 	else
 		return false;
-	return true;
+	return !loses_r0(e, block, ret->dst);
 }
 
 /* A value that needs no instruction of its own in a select. */
