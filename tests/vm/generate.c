@@ -316,13 +316,14 @@ static const struct {
 	uint32_t weight;
 	bool alone;
 } shapes[] = {
-	{ shape_copies, 8, false },      { shape_divide, 8, false },  { shape_extend, 8, false },
-	{ shape_select, 6, false },      { shape_bytes, 4, false },   { shape_known, 5, false },
-	{ shape_scaled, 10, false },     { shape_change, 8, false },  { shape_pointer, 5, false },
-	{ shape_test_memory, 5, false }, { shape_fill, 3, false },    { shape_loop, 5, false },
-	{ shape_switch, 2, false },      { shape_if_else, 5, false }, { shape_goto, 3, false },
-	{ shape_call, 4, false },        { shape_lookup, 6, false },  { shape_update, 2, false },
-	{ shape_native, 12, true },      { shape_callx, 6, true },    { shape_float, 12, true },
+	{ shape_copies, 8, false },      { shape_divide, 8, false }, { shape_extend, 8, false },
+	{ shape_select, 6, false },      { shape_bytes, 4, false },  { shape_known, 5, false },
+	{ shape_scaled, 10, false },     { shape_change, 8, false }, { shape_pointer, 5, false },
+	{ shape_test_memory, 5, false }, { shape_fill, 3, false },   { shape_loop, 5, false },
+	{ shape_stride, 3, false },      { shape_switch, 2, false }, { shape_if_else, 5, false },
+	{ shape_goto, 3, false },        { shape_call, 4, false },   { shape_lookup, 6, false },
+	{ shape_update, 2, false },      { shape_native, 12, true }, { shape_callx, 6, true },
+	{ shape_float, 12, true },
 };
 
 static void emit_shape(struct generator *g)

@@ -144,6 +144,69 @@ void shape_loop(struct generator *g)
 	g->read_only &= ~(1u << counter);
 }
 
+/* How often a loop runs, or less, into @limit (-1: a number). At most 3; 0 counts as 1. */
+static uint32_t emit_limit(struct generator *g, int limit)
+{
+	if (limit < 0)
+		return 1 + below(g, 3);
+	emit(g, MOV_X(limit, source(g)));
+	emit(g, RAW(0x57, limit, 0, 0, 3));
+	g->read_only |= 1u << limit;
+	g->taken &= ~(1u << limit);
+	return 0;
+}
+
+/* for (i = 0; i < n; i++, pointer += step), tested below: a counter that often only counts. */
+void shape_stride(struct generator *g)
+{
+	int pointer, counter, limit;
+	uint32_t step, turns, reg;
+	bool first = one_in(g, 2);
+	size_t start, out;
+
+	if (g->loops)
+		return;
+	pointer = take(g, false);
+	counter = take(g, false);
+	limit = one_in(g, 2) ? take(g, false) : -1;
+	if (pointer >= 0 && counter >= 0) {
+		turns = emit_limit(g, limit);
+		step = (one_in(g, 2) ? 8 : 1) * (1 + below(g, 3));
+		emit(g, MOV_X(pointer, GENERATE_VALUE_BASE));
+		emit(g, MOV_K(counter, 0));
+		if (one_in(g, 8)) { /* read elsewhere */
+			g->taken &= ~(1u << counter);
+			g->read_only |= 1u << counter;
+		}
+		start = g->program->ncode;
+		reg = target(g);
+		emit(g, LDX_B(reg, pointer, below(g, 8)));
+		emit_body(g);
+		out = emit_break(g);
+		emit(g, STX_B(pointer, source(g), below(g, 8)));
+		emit(g, ADD_K(first ? pointer : counter, first ? step : 1));
+		emit(g, ADD_K(first ? counter : pointer, first ? 1 : step));
+		if (limit < 0)
+			jump_back(g, RAW(one_in(g, 2) ? 0xa5 : 0x55, counter, 0, 0, turns), start);
+		else
+			jump_back(g, RAW(0xad, counter, limit, 0, 0), start);
+		if (out != SIZE_MAX)
+			land(g, out);
+	}
+	if (limit >= 0)
+		g->read_only &= ~(1u << limit);
+	for (int i = 0; i < 3; i++) {
+		int taken = i == 0 ? limit : i == 1 ? pointer : counter;
+
+		if (taken < 0)
+			continue;
+		g->taken |= 1u << taken;
+		g->read_only &= ~(1u << taken);
+		emit_constant(g, taken);
+		give(g, taken);
+	}
+}
+
 /* A chain of comparisons with the arms behind it, as compilers write switch. */
 void shape_switch(struct generator *g)
 {

@@ -97,6 +97,6 @@ generate_shape shape_copies, shape_divide, shape_extend, shape_select, shape_byt
 /* generate_memory.c */
 generate_shape shape_scaled, shape_change, shape_pointer, shape_test_memory, shape_fill;
 /* generate_control.c */
-generate_shape shape_loop, shape_switch, shape_if_else, shape_goto, shape_call;
+generate_shape shape_loop, shape_stride, shape_switch, shape_if_else, shape_goto, shape_call;
 /* generate_calls.c */
 generate_shape shape_lookup, shape_update, shape_native, shape_callx, shape_float;

@@ -53,6 +53,7 @@ static const char *const bugs[] = {
 	"short jumps reach one byte too far",
 	"short results of C are extended to 32 bits only",
 	"a multiplier of 65 bits shifts one bit too far",
+	"a loop that has lost its counter runs at least twice",
 };
 
 struct found {

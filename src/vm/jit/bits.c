@@ -2,8 +2,8 @@
 /*
  * How many of the lower bits of a register may be set, by flow. Needed at the start of loops, where
  * what a walk in one direction knows of the registers that the loop writes is nothing: starts from
- * nothing set and goes round until nothing grows. At loops the number is rounded up, so that a
- * counter gets there in a few rounds.
+ * nothing set and goes round until nothing grows. At loops the number of what they write is rounded
+ * up, so that a counter gets there in a few rounds.
  */
 #include "vm/jit/values.h"
 
@@ -163,22 +163,23 @@ static unsigned int rounded(unsigned int bits)
 	return bits <= 16 ? 16 : bits <= 32 ? 32 : 64;
 }
 
-/* Joins @bits into those at the start of @block. Have they grown? */
-static bool join(const uint8_t *bits, uint8_t *into, bool loop)
+/* Joins @bits into those at the start of a block; @written: registers that its loop writes, if it
+ * starts one. Have they grown? */
+static bool join(const uint8_t *bits, uint8_t *into, uint16_t written)
 {
 	bool grown = false;
 
 	for (int reg = 0; reg < ISA_REGISTERS; reg++) {
 		if (bits[reg] <= into[reg])
 			continue;
-		into[reg] = loop ? rounded(bits[reg]) : bits[reg];
+		into[reg] = written & jit_bit(reg) ? rounded(bits[reg]) : bits[reg];
 		grown = true;
 	}
 	return grown;
 }
 
 uint8_t *jit_find_bits(const struct jit_function *function, const struct jit_graph *graph,
-		       struct jit_arena *arena)
+		       const uint16_t *writes, struct jit_arena *arena)
 {
 	uint8_t *all = jit_take(arena, function->nblocks, ISA_REGISTERS);
 	bool *stale = jit_take(arena, function->nblocks, sizeof(*stale));
@@ -205,7 +206,7 @@ uint8_t *jit_find_bits(const struct jit_function *function, const struct jit_gra
 				uint32_t to = *jit_successor(function, at, k);
 
 				if (!join(bits, &all[(size_t)to * ISA_REGISTERS],
-					  graph->header[to]))
+					  graph->header[to] ? writes[to] : 0))
 					continue;
 				stale[to] = true;
 				again |= graph->place[to] <= i;

@@ -306,8 +306,8 @@ bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
 	struct jit_walk walk = { .function = function,
 				 .copies = function->passes & VM_PASS_COPY,
 				 .inlines = function->passes & VM_PASS_INLINE };
-	const uint8_t *bits = jit_find_bits(function, graph, &arena);
 	const uint16_t *writes = jit_find_writes(function, graph, &arena);
+	const uint8_t *bits = jit_find_bits(function, graph, writes, &arena);
 	struct jit_state *ends = jit_take(&arena, graph->nblocks, sizeof(*ends));
 
 	for (uint32_t place = 0; place < graph->nblocks; place++) {

@@ -15,6 +15,8 @@
 #define MAX_DEPTH 15
 #define BUCKETS   (CLASSES * (MAX_DEPTH + 1))
 
+#define SHORT_TEST 4 /* instructions of a header */
+
 /* How likely a way is, within its loop. */
 enum { COLD, LEAVES, UNLIKELY = 3, LIKELY = 5, STAYS, ALWAYS };
 
@@ -51,6 +53,37 @@ static bool likely_taken(const struct jit_insn *branch)
 	return branch->sub == JIT_NE;
 }
 
+/*
+ * Is it the header of a loop that may be left there, by a short test? (Behind a long one the jump to
+ * it costs more than it gains.)
+ */
+static bool tests_at_start(const struct layout *l, uint32_t at)
+{
+	const struct jit_function *function = l->function;
+	const struct jit_block *blocks = function->blocks, *block = &blocks[at];
+	uint32_t n = 0;
+
+	if (!l->graph->header[at] || jit_end_of(function, at)->op != JIT_BRANCH ||
+	    (blocks[block->next].depth < block->depth) ==
+		    (blocks[block->taken].depth < block->depth) ||
+	    block->next == at || block->taken == at)
+		return false;
+	for (uint32_t i = 0; i < block->count && n <= SHORT_TEST; i++)
+		n += function->insns[block->first + i].op != JIT_NOP;
+	return n <= SHORT_TEST;
+}
+
+/*
+ * A loop is cut where it is tested at its start: that test becomes its end, and the way back falls
+ * through to it. Else at the way back.
+ */
+static bool is_cut(const struct layout *l, uint32_t from, uint32_t to)
+{
+	if (l->graph->place[to] <= l->graph->place[from])
+		return !tests_at_start(l, to);
+	return tests_at_start(l, from);
+}
+
 static unsigned int class_of(const struct layout *l, uint32_t from, uint32_t to)
 {
 	const struct jit_function *function = l->function;
@@ -73,8 +106,7 @@ static unsigned int class_of(const struct layout *l, uint32_t from, uint32_t to)
 		class = STAYS;
 	else
 		class = (to == block->taken) == likely_taken(end) ? LIKELY : UNLIKELY;
-	/* The way back is where a loop is cut, if it must be cut at a branch. */
-	return class - (class != LEAVES && l->graph->place[to] <= l->graph->place[from]);
+	return class - (class != LEAVES && is_cut(l, from, to));
 }
 
 static unsigned int find_key(const struct layout *l, uint32_t from, uint32_t to)

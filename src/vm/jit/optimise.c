@@ -78,6 +78,17 @@ static int change_insns(struct jit_function *function, struct jit_graph *graph,
 	return function->passes & (VM_PASS_COPY | VM_PASS_DEAD) ? jit_sink(function, graph) : 0;
 }
 
+/* The graph again, after blocks were added. 0 or -ENOMEM. */
+static int make_again(struct jit_function *function, struct jit_graph *graph, struct jit_arena *all,
+		      struct jit_arena *arena)
+{
+	if (jit_scratch(function, scratch_size(function), all))
+		return -ENOMEM;
+	*arena = *all;
+	jit_graph_make(function, arena, graph);
+	return 0;
+}
+
 static void program_order(struct jit_function *function)
 {
 	function->norder = 0;
@@ -95,13 +106,15 @@ int jit_optimise(struct jit_function *function)
 	if (jit_scratch(function, scratch_size(function), &all))
 		return -ENOMEM;
 	stale = change_insns(function, &graph, all);
-	if (stale < 0 || (stale && jit_scratch(function, scratch_size(function), &all)))
-		return -ENOMEM;
 	arena = all;
-	if (stale)
-		jit_graph_make(function, &arena, &graph);
-	else
-		arena.at += jit_graph_size(function); /* the graph stays */
+	arena.at += jit_graph_size(function); /* the graph stays */
+	if (stale < 0 || (stale && make_again(function, &graph, &all, &arena)))
+		return -ENOMEM;
+	if (function->passes & VM_PASS_DEAD) {
+		stale = jit_drop_counters(function, &graph, arena);
+		if (stale < 0 || (stale && make_again(function, &graph, &all, &arena)))
+			return -ENOMEM;
+	}
 	if (function->passes & VM_PASS_LAYOUT && jit_thread_jumps(function, &graph)) {
 		arena = all;
 		jit_graph_make(function, &arena, &graph);

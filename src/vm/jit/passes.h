@@ -163,6 +163,10 @@ void jit_delete(struct jit_insn *insn);
 /* sink.c: needs live_in, and keeps it. 1: there are new blocks, the graph is out of date; 0; -ENOMEM. */
 int jit_sink(struct jit_function *function, const struct jit_graph *graph);
 
+/* counter.c: likewise. @arena: jit_copies_size(). */
+int jit_drop_counters(struct jit_function *function, const struct jit_graph *graph,
+		      struct jit_arena arena);
+
 /* fold.c: `a sub b` is `b turned a`. */
 uint8_t jit_turned(uint8_t condition);
 

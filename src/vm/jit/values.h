@@ -25,10 +25,11 @@ struct jit_state {
 
 /* bits.c: what an instruction does to the `bits` of a state. */
 void jit_step_bits(const struct jit_function *function, const struct jit_insn *insn, uint8_t *bits);
-/* ... at the start of each block, ISA_REGISTERS of each, on all ways to there. */
+/* ... at the start of each block, ISA_REGISTERS of each, on all ways to there. @writes: of
+ * jit_find_writes(). */
 size_t jit_bits_size(const struct jit_function *function);
 uint8_t *jit_find_bits(const struct jit_function *function, const struct jit_graph *graph,
-		       struct jit_arena *arena);
+		       const uint16_t *writes, struct jit_arena *arena);
 
 /* fold.c: the result of an operation without memory on numbers. */
 uint64_t jit_compute(const struct jit_insn *insn, uint64_t a, uint64_t b);

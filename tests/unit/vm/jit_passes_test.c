@@ -305,114 +305,6 @@ static void branches_compare_memory(void **state)
 	       RAW(0x1e, 4, 3, 1, 0), MOV_K(0, 1), EXIT());
 }
 
-/* A loop that is tested at its start is tested at its end. */
-static void loops_are_rotated(void **state)
-{
-	(void)state;
-	expect(VM_PASS_LAYOUT,
-	       "b0:\n"
-	       "\tr0 = 0\n"
-	       "\tgoto b1\n"
-	       "b2: depth 1\n"
-	       "\tr0 = r0 + r1\n"
-	       "\tr1 = r1 + -1\n"
-	       "\tgoto b1\n"
-	       "b1: depth 1\n"
-	       "\tif r1 != 0 goto b2 else b3\n"
-	       "b3:\n"
-	       "\texit\n",
-	       MOV_K(0, 0), JEQ_K(1, 0, 3), ADD_X(0, 1), ADD_K(1, -1), JA(-4), EXIT());
-}
-
-static void jumps_are_threaded(void **state)
-{
-	(void)state;
-	expect(VM_PASS_LAYOUT,
-	       "b0:\n"
-	       "\tgoto b1\n"
-	       "b1:\n"
-	       "\tr0 = 1\n"
-	       "\tgoto b4\n"
-	       "b4:\n"
-	       "\texit\n",
-	       JEQ_K(1, 0, 2), MOV_K(0, 1), JA(1), JA(-3), JA(0), EXIT());
-}
-
-static void traps_are_out_of_line(void **state)
-{
-	(void)state;
-	expect(VM_PASS_LAYOUT,
-	       "b0:\n"
-	       "\tr6 = r1\n"
-	       "\tif r6 != 0 goto b2 else b1\n"
-	       "b1:\n"
-	       "\tr0 = 3\n"
-	       "\texit\n"
-	       "b2:\n"
-	       "\tcall 0\n"
-	       "\ttrap\n",
-	       MOV_X(6, 1), JNE_K(6, 0, 2), MOV_K(0, 3), EXIT(), CALL_LOCAL(-5));
-}
-
-static void short_loops_are_aligned(void **state)
-{
-	(void)state;
-	expect(VM_PASS_LAYOUT | VM_PASS_ALIGN,
-	       "b0:\n"
-	       "\tr0 = 0\n"
-	       "\tgoto b1\n"
-	       "b1: depth 1 align 16\n"
-	       "\tr0 = r0 + r1\n"
-	       "\tr1 = r1 + -1\n"
-	       "\tif r1 != 0 goto b1 else b2\n"
-	       "b2:\n"
-	       "\texit\n",
-	       MOV_K(0, 0), ADD_X(0, 1), ADD_K(1, -1), JNE_K(1, 0, -3), EXIT());
-}
-
-/* What only the code behind the loop reads is computed there. */
-static void sinks_out_of_loops(void **state)
-{
-	(void)state;
-	expect(VM_PASS_DEAD,
-	       "b0:\n"
-	       "\tgoto b1\n"
-	       "b1: depth 1\n"
-	       "\tr3 = r1\n"
-	       "\tr1 = r1 + -1\n"
-	       "\tif r1 != 0 goto b1 else b3\n"
-	       "b2:\n"
-	       "\tr0 = r3\n"
-	       "\texit\n"
-	       "b3:\n"
-	       "\tr3 = r3 + 7\n"
-	       "\tgoto b2\n",
-	       MOV_K(0, 0), MOV_X(3, 1), ADD_K(3, 7), ADD_K(1, -1), JNE_K(1, 0, -4), MOV_X(0, 3),
-	       EXIT());
-}
-
-/* The sum is made in r4, where the next round wants it. */
-static void renaming_moves_vanish(void **state)
-{
-	(void)state;
-	expect(VM_PASS_COPY,
-	       "b0:\n"
-	       "\tw4 = 0\n"
-	       "\tgoto b1\n"
-	       "b1: depth 1\n"
-	       "\tr0 = u64 [r1]\n"
-	       "\tr4 = r0 + r4\n"
-	       "\tr1 = r1 + 8\n"
-	       "\tif r1 < r2 goto b1 else b3\n"
-	       "b2:\n"
-	       "\texit\n"
-	       "b3:\n"
-	       "\tr0 = r4\n"
-	       "\tgoto b2\n",
-	       MOV_K(4, 0), LDX_DW(0, 1, 0), ADD_X(0, 4), ADD_K(1, 8), MOV_X(4, 0),
-	       RAW(0xad, 1, 2, -5, 0), EXIT());
-}
-
 /* An array of 16 elements of 8 bytes at 0x1000, and its lookup. */
 static const struct vm_array array = {
 	.handle = 0x77, .data = (void *)0x1000, .stride = 8, .entries = 16
@@ -533,12 +425,6 @@ int main(void)
 		cmocka_unit_test(read_modify_write),
 		cmocka_unit_test(no_modify_when_the_value_is_needed),
 		cmocka_unit_test(branches_compare_memory),
-		cmocka_unit_test(loops_are_rotated),
-		cmocka_unit_test(jumps_are_threaded),
-		cmocka_unit_test(traps_are_out_of_line),
-		cmocka_unit_test(short_loops_are_aligned),
-		cmocka_unit_test(sinks_out_of_loops),
-		cmocka_unit_test(renaming_moves_vanish),
 		cmocka_unit_test(lookups_of_a_known_index),
 		cmocka_unit_test(lookups_in_range),
 		cmocka_unit_test(lookups_by_register),
