@@ -47,11 +47,11 @@ static int open_pinned(const struct pmu_system *system, uint64_t config, int cpu
 }
 
 /* A pinned event that found no counter is in an error state: it reads as end of file. */
-static bool counts(int fd)
+static bool counts(const struct pmu_system *system, int fd)
 {
-	struct pmu_reading reading;
+	uint64_t values[8];
 
-	return read(fd, &reading, sizeof(reading)) == sizeof(reading);
+	return system->read(fd, values, sizeof(values)) > 0;
 }
 
 static unsigned int count_free(const struct pmu_system *system, uint64_t config, int cpu)
@@ -64,7 +64,7 @@ static unsigned int count_free(const struct pmu_system *system, uint64_t config,
 		if (fds[opened] < 0)
 			break;
 		opened++;
-		if (!counts(fds[opened - 1]))
+		if (!counts(system, fds[opened - 1]))
 			break;
 		good++;
 	}
@@ -138,4 +138,85 @@ int pmu_capacities_on(const struct pmu_system *system, struct pmu_capacity **ret
 int pmu_capacities(struct pmu_capacity **ret, size_t *count, struct err *err)
 {
 	return pmu_capacities_on(NULL, ret, count, err);
+}
+
+/* ---- whether a list of events fits --------------------------------------------------------------- */
+
+/* An event that takes a counter of the CPU's cores. */
+static bool is_core_event(const struct pmu_system *system, const struct pmu_event *event)
+{
+	return !event->software && !*event->missing &&
+	       (pmu_is_generic(event) || pmu_sysfs_is_core(system, event->pmu));
+}
+
+/* Alone, pinned and running. 1: it counts, 0: it found no counter, -errno: it cannot be. */
+static int try_pinned(const struct pmu_system *system, const struct pmu_event *event, int cpu,
+		      struct pmu_counter **ret)
+{
+	struct pmu_event pinned = *event;
+	struct err ignored = { 0 };
+	int code;
+
+	pinned.attr.pinned = 1;
+	pinned.attr.exclusive = 0;
+	code = pmu_open_on(system, &pinned, &cpu, 1, NULL, ret, &ignored);
+	if (code)
+		return code;
+	if ((*ret)->state != PMU_OPEN)
+		return -EOPNOTSUPP;
+	code = pmu_enable(*ret);
+	return code ? code : counts(system, (*ret)->places[0].fd);
+}
+
+struct core_name {
+	const struct pmu_system *system;
+	struct pmu_fit *fit;
+};
+
+static void name_core(void *context, const char *pmu)
+{
+	struct core_name *name = context;
+	CLEANUP(free_pointer) int *cpus = NULL;
+	struct pmu_event event = { 0 };
+	size_t count = 0, i;
+
+	if (!pmu_sysfs_is_core(name->system, pmu) || pmu_sysfs_init(name->system, pmu, &event))
+		return;
+	if (*event.cpumask && pmu_cpu_list(event.cpumask, &cpus, &count))
+		return;
+	for (i = 0; i < count && cpus[i] != name->fit->cpu; i++)
+		;
+	if (i < count || !*event.cpumask)
+		snprintf(name->fit->pmu, sizeof(name->fit->pmu), "%s", pmu);
+}
+
+int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *events, size_t count,
+	       int cpu, struct pmu_fit *ret)
+{
+	CLEANUP(free_pointer) struct pmu_counter **open = calloc(count + 1, sizeof(*open));
+	struct pmu_fit fit = { .cpu = cpu };
+	struct core_name name = { pmu_system_or_this(system), &fit };
+	size_t i;
+
+	if (!open)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		int code;
+
+		if (!is_core_event(name.system, events[i]))
+			continue;
+		code = try_pinned(name.system, events[i], cpu, &open[i]);
+		fit.asked += code >= 0;
+		fit.fit += code > 0;
+	}
+	for (i = 0; i < count; i++)
+		pmu_close(open[i]);
+	pmu_sysfs_each(name.system, "", name_core, &name);
+	*ret = fit;
+	return 0;
+}
+
+int pmu_fit(const struct pmu_event *const *events, size_t count, int cpu, struct pmu_fit *ret)
+{
+	return pmu_fit_on(NULL, events, count, cpu, ret);
 }

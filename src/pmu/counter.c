@@ -4,17 +4,30 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
+
+#define GROUP_MAX 64 /* more members than a group of the hardware's can have; software events too */
+
+void pmu_place_close(const struct pmu_counter *counter, struct pmu_place *place)
+{
+	if (place->page)
+		counter->system->unmap(place->page);
+	if (place->fd >= 0)
+		close(place->fd);
+	*place = (struct pmu_place){ .cpu = place->cpu, .fd = -1, .kept = place->kept };
+}
 
 void pmu_close(struct pmu_counter *counter)
 {
 	size_t i;
 
-	for (i = 0; counter && i < counter->count; i++) {
-		if (counter->at[i].fd >= 0)
-			close(counter->at[i].fd);
-	}
+	if (!counter)
+		return;
+	for (i = 0; i < counter->count; i++)
+		pmu_place_close(counter, &counter->places[i]);
+	pmu_kinds_free(counter->kinds, counter->nkinds);
+	free(counter->places);
 	free(counter);
 }
 
@@ -38,33 +51,55 @@ bool pmu_counter_grouped(const struct pmu_counter *counter)
 	return counter->grouped;
 }
 
-int pmu_counter_fd(const struct pmu_counter *counter, int cpu)
+struct pmu_place *pmu_place_of(const struct pmu_counter *counter, int cpu)
 {
 	size_t i;
 
 	for (i = 0; i < counter->count; i++) {
-		if (counter->at[i].cpu == cpu)
-			return counter->at[i].fd;
+		if (counter->places[i].cpu == cpu)
+			return &counter->places[i];
 	}
-	return -1;
+	return NULL;
+}
+
+int pmu_counter_fd(const struct pmu_counter *counter, int cpu)
+{
+	const struct pmu_place *place = pmu_place_of(counter, cpu);
+
+	return place ? place->fd : -1;
+}
+
+static int request(const struct pmu_counter *counter, const struct pmu_place *place,
+		   unsigned long request, unsigned long argument)
+{
+	return place->fd < 0 ? 0 : counter->system->control(place->fd, request, argument);
 }
 
 /* The request on every CPU: 0 or the first error, but every CPU is asked. */
-static int request_all(struct pmu_counter *counter, unsigned long request, unsigned long argument)
+static int request_all(struct pmu_counter *counter, unsigned long what, unsigned long argument)
 {
-	int code = 0;
+	int first = 0;
 	size_t i;
 
 	for (i = 0; i < counter->count; i++) {
-		if (counter->at[i].fd >= 0 && ioctl(counter->at[i].fd, request, argument) && !code)
-			code = -errno;
+		int code = request(counter, &counter->places[i], what, argument);
+
+		if (code < 0 && !first)
+			first = code;
 	}
-	return code;
+	return first;
 }
 
 int pmu_enable(struct pmu_counter *counter)
 {
 	return request_all(counter, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+int pmu_enable_cpu(struct pmu_counter *counter, int cpu)
+{
+	const struct pmu_place *place = pmu_place_of(counter, cpu);
+
+	return place ? request(counter, place, PERF_EVENT_IOC_ENABLE, 0) : 0;
 }
 
 int pmu_disable(struct pmu_counter *counter)
@@ -81,27 +116,114 @@ int pmu_set_rate(struct pmu_counter *counter, const struct pmu_rate *rate)
 	return request_all(counter, PERF_EVENT_IOC_PERIOD, (unsigned long)&value);
 }
 
-static int read_fd(int fd, struct pmu_reading *ret)
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* What read(2) gives for PERF_FORMAT_GROUP | PERF_FORMAT_ID and both times. */
+struct group {
+	uint64_t count, enabled, running;
+	struct {
+		uint64_t value, id;
+	} members[GROUP_MAX];
+};
+
+/* All values of the group that @place is in (alone, it is a group of one), by one read(2). */
+static int read_group(const struct pmu_counter *counter, const struct pmu_place *place,
+		      struct group *ret)
 {
-	struct pmu_reading reading = { 0 };
-	ssize_t got = read(fd, &reading, sizeof(reading));
+	ssize_t got = counter->system->read(place->fd, ret, sizeof(*ret));
 
 	if (got < 0)
-		return -errno;
+		return got;
 	/* Nothing to read: a pinned event that got no counter. */
 	if (!got)
-		reading = (struct pmu_reading){ 0 };
-	else if (got != sizeof(reading))
+		*ret = (struct group){ 0 };
+	else if (got < 24 || ret->count > GROUP_MAX ||
+		 (uint64_t)got != 24 + ret->count * sizeof(ret->members[0]))
 		return -EIO;
-	*ret = reading;
+	return 0;
+}
+
+/* The value of @place's event among those of its group. */
+static int pick(const struct pmu_counter *counter, struct pmu_place *place,
+		const struct group *group, struct pmu_reading *ret)
+{
+	uint64_t i;
+	int code;
+
+	*ret = (struct pmu_reading){ 0, group->enabled, group->running };
+	if (!group->count)
+		return 0;
+	if (group->count == 1) { /* itself, or a leader that is not asked for here */
+		ret->count = group->members[0].value;
+		return 0;
+	}
+	if (!place->id) {
+		code = counter->system->control(place->fd, PERF_EVENT_IOC_ID,
+						(unsigned long)&place->id);
+		if (code < 0)
+			return code;
+	}
+	for (i = 0; i < group->count; i++) {
+		if (group->members[i].id == place->id) {
+			ret->count = group->members[i].value;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static void add(struct pmu_reading *sum, const struct pmu_reading *one)
+{
+	sum->count += one->count;
+	sum->enabled += one->enabled;
+	sum->running += one->running;
+}
+
+/* Without a system call, where that can be. Software events count in the kernel alone. */
+static int read_page(const struct pmu_counter *counter, struct pmu_place *place,
+		     struct pmu_reading *ret)
+{
+	const struct pmu_system *system = counter->system;
+
+	if (counter->event.software)
+		return -EAGAIN;
+	if (!place->page_tried) {
+		place->page_tried = true;
+		place->page = system->map(place->fd);
+		if (place->page && !pmu_page_is_useful(place->page)) {
+			system->unmap(place->page);
+			place->page = NULL;
+		}
+	}
+	return place->page ? pmu_page_read(system->machine, place->page, place->cpu, ret) : -EAGAIN;
+}
+
+static int read_place(const struct pmu_counter *counter, struct pmu_place *place,
+		      struct pmu_reading *ret)
+{
+	struct pmu_reading now = { 0 };
+	struct group group;
+	int code = 0;
+
+	if (place->fd >= 0 && read_page(counter, place, &now)) {
+		code = read_group(counter, place, &group);
+		if (!code)
+			code = pick(counter, place, &group, &now);
+	}
+	if (code)
+		return code;
+	*ret = place->kept;
+	add(ret, &now);
 	return 0;
 }
 
 int pmu_read_cpu(const struct pmu_counter *counter, int cpu, struct pmu_reading *ret)
 {
-	int fd = pmu_counter_fd(counter, cpu);
+	struct pmu_place *place = pmu_place_of(counter, cpu);
 
-	return fd < 0 ? -ENOENT : read_fd(fd, ret);
+	if (!place || (place->fd < 0 && !place->kept.enabled))
+		return -ENOENT;
+	return read_place(counter, place, ret);
 }
 
 int pmu_read(const struct pmu_counter *counter, struct pmu_reading *ret)
@@ -113,17 +235,61 @@ int pmu_read(const struct pmu_counter *counter, struct pmu_reading *ret)
 		return -EOPNOTSUPP;
 	for (i = 0; i < counter->count; i++) {
 		struct pmu_reading one;
-		int code;
+		int code = read_place(counter, &counter->places[i], &one);
 
-		if (counter->at[i].fd < 0)
-			continue;
-		code = read_fd(counter->at[i].fd, &one);
 		if (code)
 			return code;
-		sum.count += one.count;
-		sum.enabled += one.enabled;
-		sum.running += one.running;
+		add(&sum, &one);
 	}
 	*ret = sum;
+	return 0;
+}
+
+/* On one CPU: 0, -EXDEV when they are not in one group there. */
+static int read_together(const struct pmu_counter *const *counters, size_t count, int cpu,
+			 struct pmu_reading *sums)
+{
+	const struct pmu_place *first = pmu_place_of(counters[0], cpu);
+	struct group group;
+	size_t i;
+	int code = first->fd < 0 ? 0 : read_group(counters[0], first, &group);
+
+	for (i = 0; !code && i < count; i++) {
+		struct pmu_place *place = pmu_place_of(counters[i], cpu);
+		struct pmu_reading one = { 0 };
+
+		if (!place || (place->fd < 0) != (first->fd < 0))
+			return -EXDEV;
+		if (place->fd >= 0 && i && group.count == 1)
+			return -EXDEV;
+		if (place->fd >= 0)
+			code = pick(counters[i], place, &group, &one);
+		add(&sums[i], &one);
+		add(&sums[i], &place->kept);
+	}
+	return code == -ENOENT ? -EXDEV : code;
+}
+
+int pmu_read_together(const struct pmu_counter *const *counters, size_t count,
+		      struct pmu_reading *ret)
+{
+	CLEANUP(free_pointer) struct pmu_reading *sums = calloc(count, sizeof(*sums));
+	size_t i;
+	int code;
+
+	if (!sums)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		if (counters[i]->state != PMU_OPEN)
+			return -EOPNOTSUPP;
+		if (counters[i]->count != counters[0]->count)
+			return -EXDEV;
+	}
+	for (i = 0; i < counters[0]->count; i++) {
+		code = read_together(counters, count, counters[0]->places[i].cpu, sums);
+		if (code)
+			return code;
+	}
+	memcpy(ret, sums, count * sizeof(*ret));
 	return 0;
 }

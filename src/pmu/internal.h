@@ -61,6 +61,11 @@ bool pmu_sysfs_has_core(const struct pmu_system *system);
 /* A name of sysfs that can be put into a path: no '/', no leading dot. */
 bool pmu_sysfs_name_ok(const char *name);
 
+/* Sets type and config to those of a generic name or cache event on @pmu, one of several kinds of
+ * cores: cpu_core/cycles/. -ENOENT: no such name, or there is one kind only. */
+int pmu_generic_of(const struct pmu_system *system, const char *pmu, const char *name,
+		   struct perf_event_attr *attr);
+
 static inline const struct pmu_system *pmu_system_or_this(const struct pmu_system *system)
 {
 	return system ? system : &pmu_this_machine;

@@ -19,14 +19,31 @@ static int system_open(const struct perf_event_attr *attr, pid_t pid, int cpu, i
 	return fd < 0 ? -errno : fd;
 }
 
+static ssize_t system_read(int fd, void *data, size_t size)
+{
+	ssize_t got = read(fd, data, size);
+
+	return got < 0 ? -errno : got;
+}
+
+static int system_control(int fd, unsigned long request, unsigned long argument)
+{
+	return ioctl(fd, request, argument) < 0 ? -errno : 0;
+}
+
 const struct pmu_system pmu_this_machine = {
 	.sysfs = "/sys",
 	.procfs = "/proc",
 	.tracefs = "/sys/kernel/tracing",
 	.open = system_open,
+	.read = system_read,
+	.control = system_control,
+	.map = pmu_page_map,
+	.unmap = pmu_page_unmap,
+	.machine = &pmu_page_this_machine,
 };
 
-static bool means_not_supported(int code)
+bool pmu_means_not_supported(int code)
 {
 	return code == -ENOENT || code == -ENODEV || code == -ENXIO || code == -EOPNOTSUPP ||
 	       code == -EINVAL || code == -ENOSYS;
@@ -114,28 +131,44 @@ static int open_precise(const struct pmu_system *system, const struct pmu_event 
 		return system->open(attr, -1, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
 	for (attr->precise_ip = 3;; attr->precise_ip--) {
 		code = system->open(attr, -1, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
-		if (code >= 0 || !attr->precise_ip || !means_not_supported(code))
+		if (code >= 0 || !attr->precise_ip || !pmu_means_not_supported(code))
 			return code;
 	}
 }
 
-/* On one CPU: in the group if it can be, else alone. *alone says that it is. */
-static int open_cpu(const struct pmu_counter *counter, int cpu, int group_fd, bool *alone)
+/* In the group if it can be, else alone. */
+static int open_attr(const struct pmu_counter *counter, const struct perf_event_attr *attr,
+		     int group_fd, struct pmu_place *place)
 {
-	struct perf_event_attr attr = counter->attr;
+	struct perf_event_attr tried = *attr;
 	int fd;
 
-	*alone = false;
+	place->grouped = false;
 	if (group_fd >= 0) {
 		/* Members run with their leader; pinned and exclusive are the leader's. */
-		attr.disabled = attr.pinned = attr.exclusive = 0;
-		fd = open_precise(counter->system, &counter->event, &attr, cpu, group_fd);
-		if (fd >= 0 || !means_not_supported(fd))
+		tried.disabled = tried.pinned = tried.exclusive = 0;
+		fd = open_precise(counter->system, &counter->event, &tried, place->cpu, group_fd);
+		place->grouped = fd >= 0;
+		if (fd >= 0 || !pmu_means_not_supported(fd))
 			return fd;
-		attr = counter->attr;
-		*alone = true;
+		tried = *attr;
 	}
-	return open_precise(counter->system, &counter->event, &attr, cpu, -1);
+	return open_precise(counter->system, &counter->event, &tried, place->cpu, -1);
+}
+
+int pmu_open_place(const struct pmu_counter *counter, const struct pmu_counter *leader,
+		   struct pmu_place *place)
+{
+	int group_fd = leader ? pmu_counter_fd(leader, place->cpu) : -1, fd;
+	struct perf_event_attr attr = counter->attr;
+
+	if (pmu_kinds_attr(counter->kinds, counter->nkinds, place->cpu, &attr)) {
+		fd = open_attr(counter, &attr, group_fd, place);
+		/* Older kernels know no PMU in config, and choose it by the CPU. */
+		if (fd >= 0 || !pmu_means_not_supported(fd))
+			return fd;
+	}
+	return open_attr(counter, &counter->attr, group_fd, place);
 }
 
 /* Fills @counter; the reason of a missing event goes to it, that of a failure to @err. */
@@ -146,19 +179,17 @@ static int open_all(struct pmu_counter *counter, const struct pmu_counter *leade
 	int missing = -ENODEV;
 
 	for (i = 0; i < counter->count && !none; i++) {
-		int cpu = counter->at[i].cpu;
-		int group_fd = leader ? pmu_counter_fd(leader, cpu) : -1;
-		bool alone;
-		int fd = open_cpu(counter, cpu, group_fd, &alone);
+		struct pmu_place *place = &counter->places[i];
+		int fd = pmu_open_place(counter, leader, place);
 
-		if (fd < 0 && !means_not_supported(fd))
-			return explain_failure(counter->system, &counter->event, cpu,
+		if (fd < 0 && !pmu_means_not_supported(fd))
+			return explain_failure(counter->system, &counter->event, place->cpu,
 					       counter->count, fd, err);
-		counter->at[i].fd = fd < 0 ? -1 : fd;
+		place->fd = fd < 0 ? -1 : fd;
 		if (fd < 0)
 			missing = fd;
 		opened += fd >= 0;
-		grouped += fd >= 0 && group_fd >= 0 && !alone;
+		grouped += place->grouped;
 	}
 	counter->state = opened ? PMU_OPEN : PMU_NOT_SUPPORTED;
 	counter->grouped = opened && grouped == opened;
@@ -195,8 +226,7 @@ static int choose_cpus(struct pmu_counter *counter, const int *cpus, size_t ncpu
 			;
 		if (mask && j == count)
 			continue;
-		counter->at[counter->count].cpu = cpus[i];
-		counter->at[counter->count++].fd = -1;
+		counter->places[counter->count++] = (struct pmu_place){ .cpu = cpus[i], .fd = -1 };
 	}
 	return 0;
 }
@@ -209,18 +239,26 @@ static int open_counter(const struct pmu_system *system, const struct pmu_event 
 	struct pmu_counter *counter = NULL;
 	int code;
 
-	counter = calloc(1, sizeof(*counter) + ncpus * sizeof(counter->at[0]));
+	counter = calloc(1, sizeof(*counter));
 	if (!counter)
+		return err_nomem(err);
+	counter->places = calloc(ncpus + 1, sizeof(*counter->places));
+	if (!counter->places)
 		return err_nomem(err);
 	counter->system = pmu_system_or_this(system);
 	counter->event = *event;
 	counter->attr = event->attr;
 	counter->attr.disabled = 1;
-	counter->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	counter->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				    PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_GROUP |
+				    PERF_FORMAT_ID;
 	if (rate) {
 		counter->attr.freq = rate->freq != 0;
 		counter->attr.sample_period = rate->freq ? rate->freq : rate->period;
 	}
+	if (pmu_is_generic(event) &&
+	    pmu_kinds_find(counter->system, &counter->kinds, &counter->nkinds))
+		return err_nomem(err);
 	code = choose_cpus(counter, cpus, ncpus, err);
 	if (!code)
 		code = open_all(counter, leader, err);

@@ -18,6 +18,7 @@
  * Where events come from. Functions without a system argument, and a NULL argument, mean this
  * machine; tests give a directory of their own and an open() that fails as they like.
  */
+struct pmu_page_machine;
 struct pmu_system {
 	const char *sysfs;   /* "/sys" */
 	const char *procfs;  /* "/proc" */
@@ -25,6 +26,12 @@ struct pmu_system {
 	/* As perf_event_open(2): descriptor, or -errno. */
 	int (*open)(const struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
 		    unsigned long flags);
+	/* As read(2), ioctl(2), and mmap(2) of the event's first page; -errno, NULL. */
+	ssize_t (*read)(int fd, void *data, size_t size);
+	int (*control)(int fd, unsigned long request, unsigned long argument);
+	struct perf_event_mmap_page *(*map)(int fd);
+	void (*unmap)(struct perf_event_mmap_page *page);
+	const struct pmu_page_machine *machine; /* pmu/page.h */
 };
 extern const struct pmu_system pmu_this_machine;
 
@@ -117,17 +124,40 @@ int pmu_counter_fd(const struct pmu_counter *counter, int cpu);
 /* On all CPUs; 0 for one that is not supported. A leader takes its members along. */
 int pmu_enable(struct pmu_counter *counter);
 int pmu_disable(struct pmu_counter *counter);
+int pmu_enable_cpu(struct pmu_counter *counter, int cpu);
 /* Sampling only; acts at once. -EINVAL for 0, or for a period of an event with a frequency. */
 int pmu_set_rate(struct pmu_counter *counter, const struct pmu_rate *rate);
 
-/* count, enabled, running (ns) of one CPU. A pinned event that found no counter reads as zeros:
- * running 0 means "not counted". -ENOENT: not opened on @cpu; else -errno of read(2). */
+/*
+ * @cpu went offline: its event, which the kernel has ended, is closed, and what it counted is kept.
+ * Members before their leader. Nothing happens where it is not open.
+ */
+void pmu_cpu_offline(struct pmu_counter *counter, int cpu);
+/*
+ * @cpu came online (again): the event is opened there like on the others, disabled, in the group of
+ * @leader (NULL: none). 0 also where its PMU does not count on this CPU. -ENOMEM, or as pmu_open().
+ */
+int pmu_cpu_online(struct pmu_counter *counter, const struct pmu_counter *leader, int cpu);
+
+/*
+ * count, enabled, running (ns) of one CPU, with what it counted before it was offline. A pinned
+ * event that found no counter reads as zeros: running 0 means "not counted". Where the CPU allows
+ * it, and it is the one that runs the caller, there is no system call (pmu/page.h). -ENOENT: not
+ * opened on @cpu; else -errno of read(2).
+ */
 struct pmu_reading {
 	uint64_t count, enabled, running;
 };
 int pmu_read_cpu(const struct pmu_counter *counter, int cpu, struct pmu_reading *ret);
 /* Sums over all CPUs, unscaled. -EOPNOTSUPP when not supported. */
 int pmu_read(const struct pmu_counter *counter, struct pmu_reading *ret);
+/*
+ * The same of @count counters of one group, of each CPU's by one read(2): all are of the same time,
+ * enabled and running are equal, and ratios of them are true. -EXDEV: they are not in one group on
+ * every CPU; *ret is untouched then.
+ */
+int pmu_read_together(const struct pmu_counter *const *counters, size_t count,
+		      struct pmu_reading *ret);
 
 /* "0-3,7" -> ids, ascending, each once; online CPUs for NULL. A CPU that is not online is -ENODEV
  * with the online ones. Caller frees *ret. */
@@ -160,6 +190,27 @@ struct pmu_capacity {
 int pmu_capacities(struct pmu_capacity **ret, size_t *count, struct err *err);
 int pmu_capacities_on(const struct pmu_system *system, struct pmu_capacity **ret, size_t *count,
 		      struct err *err);
+/* How many of some events count on @cpu at once, beside what others have pinned. */
+struct pmu_fit {
+	int cpu;
+	char pmu[64];       /* of the CPU's core */
+	unsigned int asked; /* of the events, so many want a counter of the core */
+	unsigned int fit;   /* and so many get one */
+};
+/* Tries it, like pmu_capacities(): each pinned, alone. Events that cannot be opened, and those of
+ * other PMUs, are passed over. -ENOMEM. */
+int pmu_fit(const struct pmu_event *const *events, size_t count, int cpu, struct pmu_fit *ret);
+int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *events, size_t count,
+	       int cpu, struct pmu_fit *ret);
+/* A process that has events open, and how many. */
+struct pmu_user {
+	pid_t pid;
+	char comm[64];
+	unsigned int events;
+};
+/* All but this one; of others' processes root alone is told. Caller frees *ret. -errno. */
+int pmu_users(struct pmu_user **ret, size_t *count);
+int pmu_users_on(const struct pmu_system *system, struct pmu_user **ret, size_t *count);
 /*
  * Makes room for @needed more descriptors than are open now: raises RLIMIT_NOFILE's soft (and, if
  * allowed, hard) limit; never lowers it. *granted: how many more there can be. -EMFILE with needed

@@ -215,6 +215,8 @@ static int apply_pmu_term(const struct pmu_parser *parser, const struct pmu_term
 		return unknown_term(parser, term);
 	if (!users) /* aliases do not nest */
 		return unknown_term(parser, term);
+	if (!pmu_generic_of(parser->system, event->pmu, term->name, &event->attr))
+		return 0;
 	code = pmu_apply_alias(parser, term, users, user_count);
 	if (code == -ENOENT && pmu_parse_raw(term->name, &value)) {
 		event->attr.config = value;

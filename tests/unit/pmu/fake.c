@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEVICES "sys/bus/event_source/devices/"
+#define DEVICES FAKE_DEVICES
 
 static const struct {
 	const char *path, *text;
@@ -52,6 +52,18 @@ static void make_parents(char *path)
 	}
 }
 
+void fake_write(const struct fake *fake, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", fake->root, name);
+	make_parents(path);
+	file = fopen(path, "w");
+	if (!file || fputs(text, file) < 0 || fclose(file))
+		abort();
+}
+
 void fake_create(struct fake *fake)
 {
 	size_t i;
@@ -59,16 +71,8 @@ void fake_create(struct fake *fake)
 	strcpy(fake->root, "/tmp/duet-pmu-test-XXXXXX");
 	if (!mkdtemp(fake->root))
 		abort();
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		char path[256];
-		FILE *file;
-
-		snprintf(path, sizeof(path), "%s/%s", fake->root, files[i].path);
-		make_parents(path);
-		file = fopen(path, "w");
-		if (!file || fputs(files[i].text, file) < 0 || fclose(file))
-			abort();
-	}
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		fake_write(fake, files[i].path, files[i].text);
 	snprintf(fake->sysfs, sizeof(fake->sysfs), "%s/sys", fake->root);
 	snprintf(fake->procfs, sizeof(fake->procfs), "%s/proc", fake->root);
 	snprintf(fake->tracefs, sizeof(fake->tracefs), "%s/tracing", fake->root);
@@ -81,6 +85,14 @@ void fake_create(struct fake *fake)
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *ftw)
 {
 	return remove(path);
+}
+
+void fake_remove(const struct fake *fake, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", fake->root, name);
+	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 void fake_destroy(struct fake *fake)

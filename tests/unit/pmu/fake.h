@@ -14,3 +14,8 @@ struct fake {
  * "odd" (type 31, formats that are not understood); CPUs 0-3 are online; a tracepoint; paranoid 2. */
 void fake_create(struct fake *fake);
 void fake_destroy(struct fake *fake);
+
+/* One more file, below the root; a file or directory less. */
+#define FAKE_DEVICES "sys/bus/event_source/devices/"
+void fake_write(const struct fake *fake, const char *name, const char *text);
+void fake_remove(const struct fake *fake, const char *name);

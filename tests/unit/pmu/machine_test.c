@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Counters on machines that no guest is: see kernel.h. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "kernel.h"
+
+static const int four[] = { 0, 1, 2, 3 };
+static const unsigned int rates[] = { 1, 2, 3, 4 };
+
+static int setup(void **state)
+{
+	struct fake *fake = malloc(sizeof(*fake));
+
+	fake_create(fake);
+	kernel_start(fake, 3);
+	*state = fake;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake_destroy(*state);
+	free(*state);
+	return 0;
+}
+
+static struct pmu_counter *open_on(struct fake *fake, const char *text, size_t ncpus,
+				   const struct pmu_counter *leader)
+{
+	struct pmu_counter *counter = NULL;
+	struct pmu_event event;
+	struct err err = { 0 };
+
+	if (pmu_parse_on(&fake->system, text, &event, &err) ||
+	    pmu_open_on(&fake->system, &event, four, ncpus, leader, &counter, &err))
+		fail_msg("%s", err.text);
+	return counter;
+}
+
+static uint64_t count_of(const struct pmu_counter *counter)
+{
+	struct pmu_reading reading;
+
+	assert_int_equal(pmu_read(counter, &reading), 0);
+	assert_int_equal(reading.enabled, reading.running);
+	return reading.count;
+}
+
+/* ---- kinds of cores ------------------------------------------------------------------------------ */
+
+static void attrs_are(const struct pmu_counter *counter, uint32_t type01, uint64_t config01,
+		      uint32_t type23, uint64_t config23)
+{
+	int cpu;
+
+	for (cpu = 0; cpu < 4; cpu++) {
+		const struct perf_event_attr *attr = kernel_attr(pmu_counter_fd(counter, cpu));
+
+		if (!(cpu < 2 ? type01 + 1 : type23 + 1)) {
+			assert_null(attr);
+			continue;
+		}
+		assert_int_equal(attr->type, cpu < 2 ? type01 : type23);
+		assert_int_equal(attr->config, cpu < 2 ? config01 : config23);
+	}
+}
+
+#define NONE (uint32_t) - 1
+
+static void generic_events_count_on_each_kind(void **state)
+{
+	struct fake *fake = *state;
+	static const struct {
+		const char *text;
+		uint32_t type01;
+		uint64_t config01;
+		uint32_t type23;
+		uint64_t config23;
+	} rows[] = {
+		{ "cycles", 0, 4ULL << 32, 0, 10ULL << 32 },
+		{ "instructions:u", 0, 4ULL << 32 | 1, 0, 10ULL << 32 | 1 },
+		{ "LLC-loads", 3, 4ULL << 32 | 2, 3, 10ULL << 32 | 2 },
+		{ "r1a8", 4, 0x1a8, 10, 0x1a8 },
+		{ "cpu_core/cycles/", 0, 4ULL << 32, NONE, 0 },
+		{ "cpu_atom/cycles/", NONE, 0, 0, 10ULL << 32 },
+		{ "cpu_atom/instructions,name=x/u", NONE, 0, 0, 10ULL << 32 | 1 },
+		{ "cpu_core/LLC-load-misses/", 3, 4ULL << 32 | 0x10002, NONE, 0 },
+		{ "cpu_atom/event=0x3c/", NONE, 0, 10, 0x3c },
+		{ "cpu-clock", 1, 0, 1, 0 },
+	};
+	size_t i;
+
+	kernel_make_hybrid(fake);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CLEANUP(pmu_close_cleanup)
+		struct pmu_counter *counter = open_on(fake, rows[i].text, 4, NULL);
+
+		assert_int_equal(pmu_counter_state(counter), PMU_OPEN);
+		attrs_are(counter, rows[i].type01, rows[i].config01, rows[i].type23,
+			  rows[i].config23);
+	}
+}
+
+static void kinds_are_summed_or_shown_apart(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *all, *core, *atom;
+
+	kernel_make_hybrid(fake);
+	all = open_on(fake, "cycles", 4, NULL);
+	core = open_on(fake, "cpu_core/cycles/", 4, NULL);
+	atom = open_on(fake, "cpu_atom/cycles/", 4, NULL);
+	pmu_enable(all);
+	pmu_enable(core);
+	pmu_enable(atom);
+	kernel_run(100000, rates);
+	assert_int_equal(count_of(all), 1000000);
+	assert_int_equal(count_of(core), 300000);
+	assert_int_equal(count_of(atom), 700000);
+	pmu_close(all);
+	pmu_close(core);
+	pmu_close(atom);
+}
+
+/* On a PMU of one kind only, names stay those of its events/. */
+static void one_kind_is_as_ever(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counter = open_on(fake, "cycles", 4, NULL);
+	struct pmu_event event;
+
+	attrs_are(counter, 0, 0, 0, 0);
+	pmu_close(counter);
+	assert_int_equal(pmu_parse_on(&fake->system, "cpu/cycles/", &event, NULL), -ENOENT);
+	kernel_make_hybrid(fake);
+	assert_int_equal(pmu_parse_on(&fake->system, "cpu_atom/cyclesx/", &event, NULL), -ENOENT);
+	assert_int_equal(pmu_parse_on(&fake->system, "cpu_atom/cpu-clock/", &event, NULL), -ENOENT);
+}
+
+static void older_kernels_choose_by_the_cpu(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counter;
+
+	kernel_make_hybrid(fake);
+	kernel_make_old();
+	counter = open_on(fake, "cycles", 4, NULL);
+	assert_int_equal(pmu_counter_state(counter), PMU_OPEN);
+	attrs_are(counter, 0, 0, 0, 0);
+	pmu_close(counter);
+}
+
+/* ---- wrap-around ---------------------------------------------------------------------------------- */
+
+/* 48 bits are full between two readings, in user space and through the kernel. */
+static void wrapping_counters_never_go_back(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counter;
+	uint64_t last = 0;
+	unsigned int reads;
+	int i;
+
+	kernel_allow_user_reads(1);
+	counter = open_on(fake, "instructions", 4, NULL);
+	kernel_set_counter(pmu_counter_fd(counter, 1), 0xffffffffffff - 5000);
+	kernel_set_counter(pmu_counter_fd(counter, 2), 0xffffffffffff - 5000);
+	pmu_enable(counter);
+	kernel_run(1000, rates);
+	reads = kernel_reads();
+	for (i = 2; i < 12; i++) {
+		struct pmu_reading here, there;
+
+		kernel_run(1000, rates);
+		assert_int_equal(pmu_read_cpu(counter, 1, &here), 0);
+		assert_int_equal(kernel_reads(), reads + i - 2);
+		assert_int_equal(pmu_read_cpu(counter, 2, &there), 0);
+		assert_int_equal(kernel_reads(), reads + i - 1);
+		assert_int_equal(here.count, i * 2000);
+		assert_int_equal(there.count, i * 3000);
+		assert_int_equal(here.enabled, i * 1000);
+		assert_int_equal(here.running, i * 1000);
+		assert_true(here.count > last);
+		last = here.count;
+	}
+	pmu_close(counter);
+}
+
+static void software_events_and_those_that_wait_are_read_by_call(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counters[2];
+	struct pmu_reading reading;
+	unsigned int reads;
+
+	kernel_start(fake, 0); /* no counter is free */
+	kernel_allow_user_reads(0);
+	counters[0] = open_on(fake, "instructions", 4, NULL);
+	counters[1] = open_on(fake, "page-faults", 4, NULL);
+	pmu_enable(counters[0]);
+	pmu_enable(counters[1]);
+	kernel_run(5000, rates);
+	reads = kernel_reads();
+	assert_int_equal(pmu_read_cpu(counters[0], 0, &reading), 0);
+	assert_int_equal(reading.enabled, 5000);
+	assert_int_equal(reading.running, 0);
+	assert_int_equal(pmu_read_cpu(counters[1], 0, &reading), 0);
+	assert_int_equal(reading.count, 5000);
+	assert_int_equal(kernel_reads(), reads + 2);
+	pmu_close(counters[1]);
+	pmu_close(counters[0]);
+}
+
+/* ---- CPUs that come and go --------------------------------------------------------------------- */
+
+static void cpu_goes_and_comes_back(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *leader = open_on(fake, "cycles", 4, NULL);
+	struct pmu_counter *member = open_on(fake, "instructions", 4, leader);
+	struct pmu_reading reading;
+
+	pmu_enable(leader);
+	kernel_run(10000, rates);
+	kernel_set_online(1, false);
+	pmu_cpu_offline(member, 1);
+	pmu_cpu_offline(leader, 1);
+	pmu_cpu_offline(leader, 1); /* told twice */
+	assert_int_equal(pmu_counter_fd(leader, 1), -1);
+	assert_int_equal(count_of(leader), 100000);
+	kernel_run(10000, rates);
+	assert_int_equal(count_of(leader), 180000);
+	assert_int_equal(pmu_read_cpu(leader, 1, &reading), 0);
+	assert_int_equal(reading.count, 20000);
+	assert_int_equal(reading.enabled, 10000);
+	/* Nothing opens while it is away; that is no failure. */
+	assert_int_equal(pmu_cpu_online(leader, NULL, 1), 0);
+	assert_int_equal(pmu_counter_fd(leader, 1), -1);
+	kernel_set_online(1, true);
+	assert_int_equal(pmu_cpu_online(leader, NULL, 1), 0);
+	assert_int_equal(pmu_cpu_online(member, leader, 1), 0);
+	assert_true(pmu_counter_fd(member, 1) >= 0);
+	kernel_run(10000, rates); /* disabled */
+	assert_int_equal(count_of(member), 260000);
+	assert_int_equal(pmu_enable_cpu(member, 1), 0);
+	assert_int_equal(pmu_enable_cpu(leader, 1), 0);
+	kernel_run(10000, rates);
+	assert_int_equal(count_of(leader), 360000);
+	assert_int_equal(count_of(member), 360000);
+	assert_int_equal(pmu_read_cpu(member, 1, &reading), 0);
+	assert_int_equal(reading.count, 40000);
+	assert_int_equal(reading.running, 20000);
+	pmu_close(member);
+	pmu_close(leader);
+}
+
+/* It was away for so short a time that only its coming back is told. */
+static void cpu_that_was_away_unnoticed_counts_again(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counter = open_on(fake, "cycles", 4, NULL);
+
+	pmu_enable(counter);
+	kernel_run(10000, rates);
+	kernel_set_online(3, false);
+	kernel_set_online(3, true);
+	kernel_run(10000, rates);
+	assert_int_equal(count_of(counter), 160000);
+	assert_int_equal(pmu_cpu_online(counter, NULL, 3), 0);
+	assert_int_equal(pmu_enable_cpu(counter, 3), 0);
+	kernel_run(10000, rates);
+	assert_int_equal(count_of(counter), 260000);
+	pmu_close(counter);
+}
+
+static void new_cpu_is_opened_where_its_pmu_counts(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *all, *core;
+	int cpu;
+
+	kernel_make_hybrid(fake);
+	all = open_on(fake, "cycles", 1, NULL);
+	core = open_on(fake, "cpu_core/cycles/", 1, NULL);
+	for (cpu = 1; cpu < 4; cpu++) {
+		assert_int_equal(pmu_cpu_online(all, NULL, cpu), 0);
+		assert_int_equal(pmu_cpu_online(core, NULL, cpu), 0);
+	}
+	attrs_are(all, 0, 4ULL << 32, 0, 10ULL << 32);
+	attrs_are(core, 0, 4ULL << 32, NONE, 0);
+	pmu_close(all);
+	pmu_close(core);
+}
+
+static void uncore_events_move_by_themselves(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counter = open_on(fake, "uncore_x/data_reads/", 4, NULL);
+	int fd = pmu_counter_fd(counter, 1);
+
+	pmu_enable(counter);
+	kernel_run(10000, rates);
+	kernel_set_online(1, false);
+	pmu_cpu_offline(counter, 1);
+	assert_int_equal(pmu_counter_fd(counter, 1), fd);
+	kernel_run(10000, rates);
+	kernel_set_online(1, true);
+	assert_int_equal(pmu_cpu_online(counter, NULL, 1), 0);
+	assert_int_equal(pmu_cpu_online(counter, NULL, 2), 0);
+	assert_int_equal(count_of(counter), 30000); /* CPU 1's rate, then CPU 0's */
+	assert_int_equal(kernel_opened(), 1);
+	pmu_close(counter);
+}
+
+/* ---- groups -------------------------------------------------------------------------------------- */
+
+static void group_is_read_at_once(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *group[3], *alone[2];
+	struct pmu_reading sums[3], one;
+	unsigned int reads, i;
+
+	group[0] = open_on(fake, "cycles", 4, NULL);
+	group[1] = open_on(fake, "instructions", 4, group[0]);
+	group[2] = open_on(fake, "page-faults", 4, group[0]);
+	alone[0] = open_on(fake, "branches", 4, NULL);
+	alone[1] = open_on(fake, "cache-misses", 4, NULL);
+	pmu_enable(group[0]);
+	pmu_enable(alone[0]);
+	pmu_enable(alone[1]);
+	kernel_run(80000, rates); /* four counters asked, three there: they take turns */
+	reads = kernel_reads();
+	assert_int_equal(pmu_read_together((const struct pmu_counter **)group, 3, sums), 0);
+	assert_int_equal(kernel_reads(), reads + 4); /* one a CPU */
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(sums[i].enabled, 320000);
+		assert_true(sums[i].running < sums[i].enabled);
+		assert_int_equal(sums[i].running, sums[0].running);
+		assert_int_equal(sums[i].count, sums[0].count);
+		assert_int_equal(pmu_read(group[i], &one), 0);
+		assert_memory_equal(&one, &sums[i], sizeof(one));
+	}
+	/* From a member on, in any order, and a part of the group. */
+	assert_int_equal(
+		pmu_read_together((const struct pmu_counter *[]){ group[2], group[0] }, 2, sums),
+		0);
+	assert_int_equal(sums[0].count, sums[1].count);
+	sums[0].count = 7;
+	assert_int_equal(
+		pmu_read_together((const struct pmu_counter *[]){ group[0], alone[0] }, 2, sums),
+		-EXDEV);
+	assert_int_equal(pmu_read_together((const struct pmu_counter **)alone, 2, sums), -EXDEV);
+	assert_int_equal(sums[0].count, 7);
+	assert_int_equal(pmu_read_together((const struct pmu_counter **)alone, 1, sums), 0);
+	for (i = 3; i--;)
+		pmu_close(group[i]);
+	pmu_close(alone[0]);
+	pmu_close(alone[1]);
+}
+
+/* What went with a CPU stays part of the group's sums; in a group on some CPUs only is in none. */
+static void group_over_a_cpu_that_went(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *group[2];
+	struct pmu_reading sums[2];
+
+	group[0] = open_on(fake, "cycles", 4, NULL);
+	group[1] = open_on(fake, "instructions", 4, group[0]);
+	pmu_enable(group[0]);
+	kernel_run(10000, rates);
+	kernel_set_online(3, false);
+	pmu_cpu_offline(group[1], 3);
+	pmu_cpu_offline(group[0], 3);
+	kernel_run(10000, rates);
+	assert_int_equal(pmu_read_together((const struct pmu_counter **)group, 2, sums), 0);
+	assert_int_equal(sums[0].count, 160000);
+	assert_int_equal(sums[1].count, 160000);
+	assert_int_equal(sums[0].enabled, 70000);
+	assert_int_equal(sums[1].enabled, 70000);
+	kernel_set_online(3, true);
+	assert_int_equal(pmu_cpu_online(group[0], NULL, 3), 0);
+	assert_int_equal(pmu_cpu_online(group[1], NULL, 3), 0);
+	assert_int_equal(pmu_read_together((const struct pmu_counter **)group, 2, sums), -EXDEV);
+	pmu_close(group[1]);
+	pmu_close(group[0]);
+}
+
+static void pinned_group_without_counters_is_not_counted(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *group[2];
+	struct pmu_reading sums[2];
+
+	kernel_start(fake, 2);
+	group[0] = open_on(fake, "cycles:D", 4, NULL);
+	group[1] = open_on(fake, "instructions", 4, group[0]);
+	pmu_enable(group[0]);
+	kernel_run(1000, rates);
+	assert_int_equal(pmu_read_together((const struct pmu_counter **)group, 2, sums), 0);
+	assert_int_equal(sums[1].running, 4000);
+	pmu_close(group[1]);
+	pmu_close(group[0]);
+	kernel_start(fake, 1);
+	group[0] = open_on(fake, "cycles:D", 4, NULL);
+	group[1] = open_on(fake, "branches:D", 4, NULL);
+	pmu_enable(group[0]);
+	pmu_enable(group[1]);
+	kernel_run(4000, rates);
+	assert_int_equal(pmu_read(group[0], &sums[0]), 0);
+	assert_int_equal(pmu_read(group[1], &sums[1]), 0);
+	assert_true(!sums[0].running != !sums[1].running);
+	pmu_close(group[1]);
+	pmu_close(group[0]);
+}
+
+/* ---- what fits, and who else is there --------------------------------------------------------------- */
+
+static void fit_of(struct fake *fake, const char *const *texts, size_t count, int cpu,
+		   struct pmu_fit *ret)
+{
+	const struct pmu_event *events[8];
+	struct pmu_event parsed[8];
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		events[i] = &parsed[i];
+		assert_int_equal(pmu_parse_on(&fake->system, texts[i], &parsed[i], NULL), 0);
+	}
+	assert_int_equal(pmu_fit_on(&fake->system, events, count, cpu, ret), 0);
+}
+
+static void what_fits_is_found_by_trying(void **state)
+{
+	static const char *const texts[] = { "cycles",   "page-faults",  "instructions:u",
+					     "branches", "cache-misses", "uncore_x/event=1/",
+					     "r1a8" };
+	struct fake *fake = *state;
+	struct pmu_fit fit;
+	int before = dup(STDERR_FILENO), after;
+
+	close(before);
+	fit_of(fake, texts, 7, 0, &fit);
+	assert_int_equal(fit.asked, 5);
+	assert_int_equal(fit.fit, 3);
+	assert_string_equal(fit.pmu, "cpu");
+	kernel_start(fake, 6);
+	fit_of(fake, texts, 7, 0, &fit);
+	assert_int_equal(fit.fit, 5);
+	kernel_start(fake, 2);
+	kernel_make_hybrid(fake);
+	fit_of(fake, texts, 7, 3, &fit);
+	assert_int_equal(fit.asked, 5);
+	assert_int_equal(fit.fit, 2);
+	assert_string_equal(fit.pmu, "cpu_atom");
+	fit_of(fake, texts + 1, 1, 0, &fit);
+	assert_int_equal(fit.asked, 0);
+	after = dup(STDERR_FILENO); /* nothing is left open */
+	assert_int_equal(after, before);
+	close(after);
+}
+
+static void users_are_those_with_events(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_user *users;
+	char path[256];
+	size_t count;
+
+	fake_write(fake, "proc/77/comm", "other tool\n");
+	fake_write(fake, "proc/77/fd/3", "");
+	snprintf(path, sizeof(path), "%s/77/fd/4", fake->procfs);
+	assert_int_equal(symlink("anon_inode:[perf_event]", path), 0);
+	path[strlen(path) - 1] = '5';
+	assert_int_equal(symlink("anon_inode:[perf_event]", path), 0);
+	path[strlen(path) - 1] = '6';
+	assert_int_equal(symlink("anon_inode:[eventpoll]", path), 0);
+	fake_write(fake, "proc/78/comm", "none\n");
+	fake_write(fake, "proc/78/fd/3", "");
+	assert_int_equal(pmu_users_on(&fake->system, &users, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(users[0].pid, 77);
+	assert_int_equal(users[0].events, 2);
+	assert_string_equal(users[0].comm, "other tool");
+	free(users);
+}
+
+/* The real /proc: a child holds two events. */
+static void child_with_events_is_seen(void **state)
+{
+	int to_child[2], from_child[2];
+	struct pmu_user *users;
+	size_t count, i, found = 0;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(to_child) + pipe(from_child), 0);
+	pid = fork();
+	if (!pid) {
+		struct pmu_event event;
+		bool good = !pmu_parse("page-faults:u", &event, NULL) &&
+			    pmu_open_self(&event) >= 0 && pmu_open_self(&event) >= 0;
+
+		close(to_child[1]);
+		_exit(write(from_child[1], &"01"[good], 1) != 1 || read(to_child[0], &byte, 1));
+	}
+	assert_int_equal(read(from_child[0], &byte, 1), 1);
+	assert_int_equal(byte, '1');
+	assert_int_equal(pmu_users(&users, &count), 0);
+	for (i = 0; i < count; i++) {
+		if (users[i].pid != pid)
+			continue;
+		found++;
+		assert_int_equal(users[i].events, 2);
+		assert_string_equal(users[i].comm, "pmu_machine_tes");
+	}
+	assert_int_equal(found, 1);
+	free(users);
+	close(to_child[0]);
+	close(to_child[1]);
+	close(from_child[0]);
+	close(from_child[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+#define ON(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON(generic_events_count_on_each_kind),
+		ON(kinds_are_summed_or_shown_apart),
+		ON(one_kind_is_as_ever),
+		ON(older_kernels_choose_by_the_cpu),
+		ON(wrapping_counters_never_go_back),
+		ON(software_events_and_those_that_wait_are_read_by_call),
+		ON(cpu_goes_and_comes_back),
+		ON(cpu_that_was_away_unnoticed_counts_again),
+		ON(new_cpu_is_opened_where_its_pmu_counts),
+		ON(uncore_events_move_by_themselves),
+		ON(group_is_read_at_once),
+		ON(group_over_a_cpu_that_went),
+		ON(pinned_group_without_counters_is_not_counted),
+		ON(what_fits_is_found_by_trying),
+		ON(users_are_those_with_events),
+		cmocka_unit_test(child_with_events_is_seen),
+	};
+
+	return cmocka_run_group_tests_name("pmu machine", tests, NULL, NULL);
+}
