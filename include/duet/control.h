@@ -33,6 +33,10 @@ extern int pmu_bound(const void *pmu);
 extern int event_supported(const char *event);
 /* pmu_total: what the event counted since start, all measured CPUs together. Zeroed when < 0. */
 extern int pmu_total(const void *pmu, struct pmu_sum *sum);
+/* pmu_together: the totals of two PMU()s of one group, read at once: enabled and running are equal,
+ * and the ratio of the two is true. -EXDEV: they are not in one group. Zeroed when < 0. */
+extern int pmu_together(const void *pmu_a, struct pmu_sum *sum_a, const void *pmu_b,
+			struct pmu_sum *sum_b);
 /* map_max_entries: user/open only: sets the size of a map, as --map NAME.max_entries=N does. */
 extern int map_max_entries(const void *map, __u32 entries);
 

@@ -72,11 +72,17 @@ static __always_inline long __duet_pmu_lap(void *pmu, void *lap, struct pmu_sum 
 	delta->enabled = 0;
 	delta->running = 0;
 	error = pmu_read(pmu, &now);
-	if (error)
-		return error == -ENOENT ? 0 : error;
+	if (error && error != -ENOENT)
+		return error;
 	last = bpf_map_lookup_elem(lap, &zero);
 	if (!last)
 		return -ENOENT;
+	if (error) { /* when a CPU that was offline counts again, it begins at nothing */
+		last->count = 0;
+		last->enabled = 1;
+		last->running = 0;
+		return 0;
+	}
 	if (!last->enabled) {
 		*last = now;
 		return -EAGAIN;

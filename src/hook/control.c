@@ -102,6 +102,18 @@ NATIVE(fn_pmu_total)
 					 (uint64_t *)a2));
 }
 
+NATIVE(fn_pmu_together)
+{
+	struct hook_half *half = context;
+	const char *const names[] = { hook_map_argument(half, a1)->name,
+				      hook_map_argument(half, a3)->name };
+	uint64_t *const values[] = { (uint64_t *)a2, (uint64_t *)a4 };
+
+	memset((void *)a2, 0, sizeof(struct pmu_sum));
+	memset((void *)a4, 0, sizeof(struct pmu_sum));
+	RETURN_ERROR(OPS(half)->pmu_together(RUN(half), names, values));
+}
+
 NATIVE(fn_cost)
 {
 	struct hook_half *half = context;
@@ -155,6 +167,12 @@ static const struct vm_contract cost_out = { .args = { { VM_WRITE,
 static const struct vm_contract sum_out = {
 	.args = { { VM_ANY }, { VM_WRITE, .bytes = sizeof(struct pmu_sum) } }
 };
+static const struct vm_contract sums_out = { .args = {
+						     { VM_ANY },
+						     { VM_WRITE, .bytes = sizeof(struct pmu_sum) },
+						     { VM_ANY },
+						     { VM_WRITE, .bytes = sizeof(struct pmu_sum) },
+					     } };
 
 const struct hook_function hook_functions_control[] = {
 	{ "duet_stop", fn_stop, &hook_contract_none },
@@ -173,6 +191,7 @@ const struct hook_function hook_functions_control[] = {
 	{ "pmu_bound", fn_pmu_bound, &hook_contract_none },
 	{ "event_supported", fn_event_supported, &hook_contract_text },
 	{ "pmu_total", fn_pmu_total, &sum_out },
+	{ "pmu_together", fn_pmu_together, &sums_out },
 	{ "event_period", fn_not_recording, &hook_contract_none },
 	{ "event_freq", fn_not_recording, &hook_contract_none },
 	{ "event_enable", fn_not_recording, &hook_contract_none },

@@ -71,6 +71,8 @@ struct hook_ops {
 	int (*event_text)(void *run, const char *pmu, const char *event);
 	/* count, enabled, running of PMU() @pmu on @cpu (-1: all CPUs) */
 	int (*pmu_read)(void *run, const char *pmu, int cpu, uint64_t values[3]);
+	/* of two in one group, of the same time, over all CPUs; -EXDEV: they are in none */
+	int (*pmu_together)(void *run, const char *const pmus[2], uint64_t *const values[2]);
 	int (*cost)(void *run, uint64_t values[4]); /* struct duet_cost */
 	uint32_t (*cpus)(void *run);
 	int (*event_supported)(const char *event);      /* 0 or 1 */

@@ -432,6 +432,25 @@ static int attach_event(struct kern_program *program, int event, struct kern_lin
 	return code;
 }
 
+int kern_program_add_event(struct kern_program *program, int fd, struct err *err)
+{
+	struct kern_link *link;
+	int code;
+
+	if (program->kind->id != KIND_PERF_EVENT || program->state != KERN_PROGRAM_ATTACHED)
+		return 0;
+	LISTEN(&program->kern->messages);
+	link = array_grow(&program->links, &program->nlinks, &program->links_capacity,
+			  sizeof(*link));
+	if (!link)
+		return err_nomem(err);
+	code = attach_event(program, fd, link);
+	if (!code)
+		return 0;
+	program->nlinks--;
+	return libbpf_failed(program, code, err);
+}
+
 /* One link for each event: @ret is the first, the others follow it. */
 int attach_events(struct kern_program *program, const char *target, struct kern_link *ret,
 		  struct err *err)

@@ -93,6 +93,8 @@ void kern_detach(struct kern *kern);
  * duplicated); detaching disables the events. Without events such a program is not attached. */
 int kern_program_set_events(struct kern_program *program, const int *fds, size_t count,
 			    struct err *err);
+/* One more, of a CPU that came while the program is attached: it runs there at once. */
+int kern_program_add_event(struct kern_program *program, int fd, struct err *err);
 /* SEC("iter/...") that is attached: a new descriptor whose reads run the program and give its
  * output; the caller's. -errno. */
 int kern_program_iter_fd(const struct kern_program *program);
@@ -222,6 +224,9 @@ bool kern_totals_needed(struct kern *kern);
  */
 int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int *cpus,
 		      size_t ncpus, struct err *err);
+/* @cpu came back, or went (all -1), and its counters are others, by slot. What it counted while it had
+ * none belongs to nobody. Does nothing where totals were not started. */
+int kern_totals_set_cpu(struct kern *kern, int cpu, const int *fds, size_t slots, struct err *err);
 /* Charges the running threads up to now, on every CPU: before totals are read at the end. */
 int kern_totals_flush(struct kern *kern);
 void kern_totals_stop(struct kern *kern); /* also done by kern_detach() */

@@ -114,6 +114,34 @@ int kern_totals_start(struct kern *kern, const int *fds, size_t slots, const int
 	return code;
 }
 
+int kern_totals_set_cpu(struct kern *kern, int cpu, const int *fds, size_t slots, struct err *err)
+{
+	int map, possible = kern_possible_cpus(), code = 0;
+	bool any = false;
+	size_t slot;
+
+	LISTEN(NULL);
+	if (!kern->totals)
+		return 0;
+	map = own_map_fd(&kern->totals->own, "events");
+	for (slot = 0; slot < slots; slot++) {
+		uint32_t index = slot * possible + cpu;
+
+		bpf_map_delete_elem(map, &index); /* -ENOENT: it had none */
+		any = any || fds[slot] >= 0;
+	}
+	if (!any)
+		return 0;
+	/* Without counters it forgets its bases: nothing is charged for what the new ones begin at. */
+	code = kern_run_on_cpus(own_program_fd(&kern->totals->own, "duet_totals"), cpu);
+	if (!code)
+		code = fill_events(&kern->totals->own, fds, slots, &cpu, 1, err);
+	if (!code)
+		code = kern_run_on_cpus(own_program_fd(&kern->totals->own, "duet_totals_start"),
+					cpu);
+	return code ? err_set(err, code, "task totals: CPU %d: %s", cpu, kern_errno_text(code)) : 0;
+}
+
 int kern_totals_flush(struct kern *kern)
 {
 	LISTEN(NULL);

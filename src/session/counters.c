@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -45,29 +46,33 @@ static int open_sampler(struct session *session, struct kern_program *program, s
 	return kern_program_set_events(program, fds, count, err);
 }
 
+int session_fill_slot(struct kern *kern, const char *name, const struct pmu_counter *counter,
+		      int cpu, struct err *err)
+{
+	struct kern_map *map = kern_map_find(kern, name);
+	int fd = pmu_counter_fd(counter, cpu), code;
+
+	if (!map || !kern_map_created(map) || fd < 0)
+		return 0;
+	code = kern_map_update(map, &cpu, &fd, 0);
+	return code ? err_set(err, code, "map %s: event %s on CPU %d: %s", name,
+			      pmu_counter_event(counter)->text, cpu, strerror(-code))
+		    : 0;
+}
+
 int session_fill_map(struct session *session, struct kern *kern, const char *name,
 		     const struct pmu_counter *counter, struct err *err)
 {
-	struct kern_map *map = kern_map_find(kern, name);
+	int code = 0;
 	size_t i;
 
-	if (!map || !kern_map_created(map))
-		return 0;
-	for (i = 0; i < session->ncpus; i++) {
-		int cpu = session->cpus[i], fd = pmu_counter_fd(counter, cpu), code;
-
-		if (fd < 0)
-			continue;
-		code = kern_map_update(map, &cpu, &fd, 0);
-		if (code)
-			return err_set(err, code, "map %s: event %s on CPU %d: %s", name,
-				       pmu_counter_event(counter)->text, cpu, strerror(-code));
-	}
-	return 0;
+	for (i = 0; !code && i < session->ncpus; i++)
+		code = session_fill_slot(kern, name, counter, session->cpus[i], err);
+	return code;
 }
 
-static const struct pmu_counter *leader_of(const struct session *session,
-					   const struct session_pmu *pmu)
+const struct pmu_counter *session_group_leader(const struct session *session,
+					       const struct session_pmu *pmu)
 {
 	const struct session_pmu *other;
 
@@ -83,8 +88,8 @@ static int open_pmu(struct session *session, struct session_pmu *pmu, struct err
 {
 	int code;
 
-	code = pmu_open(&pmu->parsed, session->cpus, session->ncpus, leader_of(session, pmu),
-			&pmu->counter, err);
+	code = pmu_open(&pmu->parsed, session->cpus, session->ncpus,
+			session_group_leader(session, pmu), &pmu->counter, err);
 	if (code)
 		return err_prepend(err, code, "%s", pmu->name);
 	if (pmu_counter_state(pmu->counter) == PMU_NOT_SUPPORTED) {
@@ -129,11 +134,29 @@ int session_parse_events(struct session *session, struct err *err)
 	return 0;
 }
 
+/* Told once, before anything is measured: what will have to take turns. */
+static void warn_of_turns(struct session *session)
+{
+	const struct pmu_event *events[DUET_PMU_MAX + 1];
+	struct pmu_fit fit;
+	size_t i, count = 0;
+
+	for (i = 0; i < session->npmus && count < sizeof(events) / sizeof(events[0]); i++)
+		events[count++] = &session->pmus[i].parsed;
+	if (count < 2 || session->options->quiet ||
+	    pmu_fit(events, count, session->cpus[0], &fit) || fit.fit >= fit.asked)
+		return;
+	log_note("%u hardware events asked, %u fit at once on %s: values will be scaled: ask for "
+		 "fewer, or pin (:D) those that must be exact",
+		 fit.asked, fit.fit, *fit.pmu ? fit.pmu : "this CPU");
+}
+
 int session_open_counters(struct session *session, struct err *err)
 {
 	size_t i;
 	int code;
 
+	warn_of_turns(session);
 	code = raise_file_limit(session, err);
 	for (i = 0; !code && i < session->npmus; i++)
 		code = open_pmu(session, &session->pmus[i], err);
@@ -272,6 +295,9 @@ void session_close_counters(struct session *session)
 {
 	size_t i;
 
+	loop_remove(session->uevents_source);
+	if (session->uevents)
+		close(session->uevents);
 	for (i = session->npmus; i-- > 0;)
 		pmu_close(session->pmus[i].counter);
 	for (i = 0; i < session->nsamplers; i++)

@@ -62,6 +62,8 @@ struct session {
 
 	int *cpus;
 	size_t ncpus;
+	int uevents; /* socket on which the kernel tells of CPUs; 0: none */
+	struct loop_source *uevents_source;
 	struct session_pmu *pmus;
 	size_t npmus;
 	uint64_t overhead_since; /* ns */
@@ -134,6 +136,12 @@ int session_open_counters(struct session *session, struct err *err);
 /* Puts a counter's fds where programs of @kern read them, by CPU. */
 int session_fill_map(struct session *session, struct kern *kern, const char *map,
 		     const struct pmu_counter *counter, struct err *err);
+/* The same on one CPU. */
+int session_fill_slot(struct kern *kern, const char *map, const struct pmu_counter *counter,
+		      int cpu, struct err *err);
+/* The open counter that leads @pmu's group; NULL: none, or it is @pmu's own. */
+const struct pmu_counter *session_group_leader(const struct session *session,
+					       const struct session_pmu *pmu);
 /* @counters: one per PMU. */
 int session_start_totals(struct session *session, struct kern *kern,
 			 struct pmu_counter *const *counters, struct err *err);
@@ -141,6 +149,8 @@ int session_enable_counters(struct session *session, struct err *err);
 int session_resume_counters(struct session *session, struct err *err);
 void session_disable_counters(struct session *session);
 void session_close_counters(struct session *session);
+/* ---- hotplug.c ---- */
+int session_follow_cpus(struct session *session, struct err *err);
 /* ---- calibrate.c ---- */
 int session_calibrate(struct session *session, struct err *err);
 void session_calibrate_switches(struct session *session);

@@ -126,31 +126,49 @@ static int op_event_text(void *run, const char *name, const char *event)
 	return 0;
 }
 
-static int op_pmu_read(void *run, const char *name, int cpu, uint64_t values[3])
+static void put_sum(uint64_t values[3], const struct pmu_reading *reading)
 {
-	struct session *session = run;
+	values[0] = reading->count;
+	values[1] = reading->enabled;
+	values[2] = reading->running;
+}
+
+static int find_counter(struct session *session, const char *name, struct pmu_counter **ret)
+{
 	struct session_pmu *pmu = session_find_pmu(session, name);
-	struct pmu_reading one;
-	size_t i;
-	int code;
 
 	if (!pmu || !pmu->counter)
 		return -ENOENT;
-	if (pmu_counter_state(pmu->counter) != PMU_OPEN)
-		return -EOPNOTSUPP;
-	for (i = 0; i < session->ncpus; i++) {
-		if (cpu >= 0 && session->cpus[i] != cpu)
-			continue;
-		code = pmu_read_cpu(pmu->counter, session->cpus[i], &one);
-		if (code)
-			return code;
-		values[0] += one.count;
-		values[1] += one.enabled;
-		values[2] += one.running;
-		if (cpu >= 0)
-			return 0;
-	}
-	return cpu >= 0 ? -ENOENT : 0;
+	*ret = pmu->counter;
+	return pmu_counter_state(pmu->counter) == PMU_OPEN ? 0 : -EOPNOTSUPP;
+}
+
+static int op_pmu_read(void *run, const char *name, int cpu, uint64_t values[3])
+{
+	struct pmu_counter *counter;
+	struct pmu_reading reading;
+	int code = find_counter(run, name, &counter);
+
+	if (!code)
+		code = cpu < 0 ? pmu_read(counter, &reading) : pmu_read_cpu(counter, cpu, &reading);
+	if (!code)
+		put_sum(values, &reading);
+	return code;
+}
+
+static int op_pmu_together(void *run, const char *const names[2], uint64_t *const values[2])
+{
+	struct pmu_counter *counters[2];
+	struct pmu_reading readings[2];
+	int i, code = 0;
+
+	for (i = 0; !code && i < 2; i++)
+		code = find_counter(run, names[i], &counters[i]);
+	if (!code)
+		code = pmu_read_together((const struct pmu_counter *const *)counters, 2, readings);
+	for (i = 0; !code && i < 2; i++)
+		put_sum(values[i], &readings[i]);
+	return code;
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -204,6 +222,7 @@ const struct hook_ops session_ops = {
 	.map_entries = op_map_entries,
 	.event_text = op_event_text,
 	.pmu_read = op_pmu_read,
+	.pmu_together = op_pmu_together,
 	.cost = op_cost,
 	.cpus = op_cpus,
 	.event_supported = op_event_supported,

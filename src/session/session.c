@@ -346,6 +346,7 @@ static int (*const stages_open[])(struct session *session, struct err *err) = {
 };
 /* clang-format on */
 static int (*const stages_run[])(struct session *session, struct err *err) = {
+	session_follow_cpus,
 	session_open_counters,
 	session_apply_map_values,
 	run_init_hooks,

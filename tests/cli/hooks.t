@@ -28,6 +28,9 @@ const volatile u32 NUMBER = 1;
 const volatile u32 OTHER = 1;
 u64 seen, never, chosen, entries;
 PMU(spin, "cycles");
+PMU(pair, "page-faults");
+PMU(apart, "context-switches");
+PMU_GROUP(both, "spin,pair");
 
 struct record { u32 number; };
 SEC("raw_tp/sys_enter") int on_call(void *ctx)
@@ -77,11 +80,14 @@ SEC("user/event/records") int event(const struct record *r, u64 size)
 }
 SEC("user/exit") int exit1(const struct duet_exit *e)
 {
-	struct pmu_sum sum;
+	struct pmu_sum sum, other;
 
 	printf("exit1 reason %d status %d\n", e->reason, e->status);
 	printf("off %llu, chosen %d, total %d\n", never, chosen > 0,
 	       !pmu_total(&spin, &sum) && sum.count > 0);
+	printf("here %d\n", !pmu_read(&spin, &sum) && sum.count > 0 && sum.running == sum.enabled);
+	printf("together %d %d\n", pmu_together(&spin, &sum, &pair, &other),
+	       pmu_together(&spin, &sum, &apart, &other) == -EXDEV && !sum.enabled);
 	return 0;
 }
 SEC("user/exit") int exit2(void) { puts("exit2"); return 0; }
@@ -90,7 +96,7 @@ t "every hook" 3 'err~optional.*no_such_function_anywhere' -- "$duet" run "$work
 	--set OTHER=5 -d 60 -- sh -c 'exit 3'
 in_order '^open1 60000000000 1$' '^target 0' '^event 0' '^open2$' '^init 3 entries, 0 calls$' '^start$' \
 	'^event 7005 size 4$' '^event 7005' '^exit1 reason 0 status 3$' \
-	'^off 0, chosen 1, total 1$' '^exit2$'
+	'^off 0, chosen 1, total 1$' '^here 1$' '^together 0 1$' '^exit2$'
 ok "in order: open sets constants, sizes, targets, events, and switches programs off"
 [ "$(grep -c '^event 7005' "$work/out")" = 5 ]
 ok "every record arrives before exit"

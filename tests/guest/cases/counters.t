@@ -138,10 +138,58 @@ part perf taskset -c 0 perf stat -x, -e cpu-clock -p $spinner -- sleep 3
 part cpu0 clocks -C 0 -d 1
 part cpu1 clocks -C 1 -d 1
 kill -9 $spinner
+echo never >/sys/kernel/mm/transparent_hugepage/enabled
+cpu1() {{ echo $1 >/sys/devices/system/cpu/cpu1/online; }}
+faults() {{ # CPU: 5,120 of them, and those of a start
+	taskset -c $1 dd if=/dev/zero of=/dev/null bs=20M count=1 2>/dev/null
+}}
+come_and_go() {{
+	faults 1
+	cpu1 0
+	faults 0
+	cpu1 1
+	sleep 1
+	faults 1
+	cpu1 0; cpu1 1 # too quick for anybody who only looks now and then
+	sleep 1
+	faults 1
+}}
+export -f cpu1 faults come_and_go
+part hotplug $DUET run -v $HOTPLUG -- bash -c come_and_go
+cpu1 0
+part comes $DUET run -v $HOTPLUG -- bash -c 'cpu1 1; sleep 1; faults 1'
+part only0 $DUET run -v $HOTPLUG -C 0 -- bash -c 'cpu1 0; cpu1 1; sleep 1; faults 1'
 """.format(tree=TREE)
 
 
+def hotplug_sums(part):
+    """total, lapped on CPU 0 and 1; None when something of it is wrong."""
+    total = re.search(r"^total 0 (\d+)$", part.out, re.M)
+    together = re.search(r"^together 0 (\d+) (\d+) 1$", part.out, re.M)
+    lapped = re.search(r"^lapped (\d+) (\d+) negative 0$", part.out, re.M)
+    if part.status != 0 or not total or not together or not lapped:
+        return None
+    return [int(x) for x in (*total.groups(), *lapped.groups())]
+
+
+def check_hotplug(g):
+    part = g["hotplug"]
+    sums = hotplug_sums(part)
+    # Three times 5,120 faults on CPU 1; what was counted before each time it went is kept.
+    g.ok(sums and 15360 <= sums[2] <= 19000 and sums[1] >= 5120 and
+         abs(sums[0] - sums[1] - sums[2]) <= 100,
+         f"CPU 1 goes and comes twice: total, CPU 0, CPU 1: {sums}", part)
+    part = g["comes"]
+    sums = hotplug_sums(part)
+    g.ok(sums and 5120 <= sums[2] <= 8000 and abs(sums[0] - sums[1] - sums[2]) <= 100,
+         f"CPU 1 comes: {sums}", part)
+    part = g["only0"]
+    sums = hotplug_sums(part)
+    g.ok(sums and sums[2] == 0 and 0 < sums[0] < 5120, f"-C 0 leaves it out: {sums}", part)
+
+
 def check_x86(g):
+    check_hotplug(g)
     part = g["text"]
     lines = re.findall(r"^ *\d+ +tree_workload +not supported +not supported +(\d+) +not", part.out,
                        re.M)
@@ -184,6 +232,7 @@ work = tap.work_folder("counters")
 guests = sys.argv[1:] or "x86_64 6.1 x86_64 6.12 arm64 6.1 arm64 6.12".split()
 while guests:
     g = guest.Guest(t, guests.pop(0), guests.pop(0), work)
-    g.run(f"IPC={g.object('examples/ipc.c')}\n" + (ARM64 if g.arch == "arm64" else X86))
+    g.run(f"IPC={g.object('examples/ipc.c')}\n"
+          f"HOTPLUG={g.object('tests/guest/programs/hotplug.c')}\n" + (ARM64 if g.arch == "arm64" else X86))
     check_arm64(g) if g.arch == "arm64" else check_x86(g)
 t.done()
