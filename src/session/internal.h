@@ -86,8 +86,9 @@ struct session {
 	volatile bool signalled; /* SIGINT or SIGTERM came in this phase */
 	int stop_status;
 	bool stop_asked;
-	bool draining;    /* the last records are served */
-	bool exec_failed; /* CMD could not be executed */
+	bool draining;      /* the last records are served */
+	bool exec_failed;   /* CMD could not be executed */
+	uint64_t lost_told; /* failed reservations that user/lost knows of */
 	struct duet_exit exit;
 	struct err failure; /* first failure of a hook or of ours while running */
 	struct duet_cost cost_last;
@@ -109,6 +110,11 @@ bool session_is_overhead(const struct session *session, const struct user_variab
 			 char *calls, size_t size);
 /* Memory of a variable in the half, or NULL. */
 void *session_variable_data(const struct session *session, const char *name, size_t size);
+/* ---- lost.c: what the kernel half could not do ---- */
+/* Failed reservations since the last time go to user/lost. */
+void session_tell_lost(struct session *session);
+/* At the end: that, and a note for each full map and ring. */
+void session_tell_failures(struct session *session);
 /* ---- overhead.c: --overhead ---- */
 int session_overhead_start(struct session *session, struct err *err);
 void session_overhead_take(struct session *session);

@@ -134,6 +134,8 @@ static int ring_ready(void *context, int fd, uint32_t events)
 	do
 		count = consume(ring, PORTION);
 	while (count == PORTION && !ring->session->signalled && now_ns() < end);
+	/* A ring that was full had something to read: no timer is needed. */
+	session_tell_lost(ring->session);
 	return count < 0 && count != -ECANCELED && count != -EINTR && count != -EAGAIN ? count : 0;
 }
 

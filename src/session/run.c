@@ -264,46 +264,6 @@ static int exit_status(const struct session *session)
 	return 0;
 }
 
-/* What the kernel half could not do, from its own counters (struct duet_failure). */
-static void tell_failures(struct session *session)
-{
-	const struct user_half *user = session->split.user;
-	size_t i, at;
-
-	for (i = 0; i < user->ndata; i++) {
-		const char *data;
-
-		if (strcmp(user->data[i].name, ".data.duet"))
-			continue;
-		data = hook_half_data(session->half, i);
-		for (at = 0; at + sizeof(struct duet_failure) <= user->data[i].size;) {
-			const struct duet_failure *failure = (const void *)(data + at);
-			const char *name = (const char *)(failure + 1);
-
-			if (failure->size % 8 || failure->size > user->data[i].size - at)
-				return;
-			at += sizeof(*failure) + failure->size;
-			if (!failure->failed)
-				continue;
-			name += *name == '&';
-			if (failure->kind == DUET_FAILURE_FULL)
-				log_note("map %.*s was full: %llu values are missing: enlarge it "
-					 "with --map %.*s.max_entries=N",
-					 (int)failure->size, name,
-					 (unsigned long long)failure->failed, (int)failure->size,
-					 name);
-			else if (!session->failure.code)
-				session_lost(session, 1, ~0U, failure->failed);
-			if (failure->kind == DUET_FAILURE_RING)
-				log_note("ring %.*s was full: %llu records were lost: enlarge it "
-					 "with --map %.*s.max_entries=N",
-					 (int)failure->size, name,
-					 (unsigned long long)failure->failed, (int)failure->size,
-					 name);
-		}
-	}
-}
-
 /* A script without a report, or one that could not give it. */
 static bool needs_dump(const struct session *session, bool was_running)
 {
@@ -348,7 +308,7 @@ int session_finish(struct session *session)
 			/* CMD's own end may have stopped the loop before its record was served. */
 			kern_target_consume(session->kern);
 		}
-		tell_failures(session);
+		session_tell_failures(session);
 	}
 	session_disable_counters(session);
 	session->phase = PHASE_EXIT;

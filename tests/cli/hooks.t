@@ -209,6 +209,55 @@ END
 t "lost: failed reservations arrive in user/lost" 0 'out~^same 1, some 1, got 1, told 1$' -- \
 	"$duet" run "$work/lost.c" -- dd if=/dev/zero of=/dev/null bs=1 count=1000 status=none
 
+# The command ends only once user/lost has made a file.
+script lost-live <<'END'
+char file[256] = "";
+ARG(file, "FILE", "made by user/lost");
+RING(small, 4096);
+u64 failed;
+SEC("raw_tp/sys_enter") int on_call(void *ctx)
+{
+	void *record;
+
+	if (!in_target())
+		return 0;
+	record = bpf_ringbuf_reserve(&small, 1000, 0);
+	if (!record) {
+		__sync_fetch_and_add(&failed, 1);
+		return 0;
+	}
+	bpf_ringbuf_submit(record, 0);
+	return 0;
+}
+static u64 lost, calls;
+SEC("user/event/small") int event(const void *r, u64 size)
+{
+	int tries = 0;
+
+	while (!*(volatile u64 *)&failed && tries++ < 3000)
+		usleep(10000);
+	return 0;
+}
+SEC("user/lost") int on_lost(const struct duet_lost *l)
+{
+	FILE *made = fopen(file, "w");
+
+	lost += l->n;
+	calls++;
+	return made ? fclose(made) : -1;
+}
+SEC("user/exit") int report(const struct duet_exit *e)
+{
+	printf("same %d, told %d\n", lost == failed, e->lost == lost && calls > 0);
+	return 0;
+}
+END
+rm -f "$work/lost-file"
+t "lost: told while the run goes on" 0 'out~^same 1, told 1$' -- \
+	"$duet" run "$work/lost-live.c" "$work/lost-file" -- sh -c \
+	'i=0; until [ -e "$0" ]; do sleep 0.02; i=$((i + 1)); [ $i -lt 2000 ] || exit 3; done' \
+	"$work/lost-file"
+
 # ---- results --------------------------------------------------------------------------------------------
 for hook in open init exit; do
 	script "negative-$hook" <<END
