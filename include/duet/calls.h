@@ -17,8 +17,9 @@
  *
  * The counters are the task's: duet's own sched_switch program adds what each thread ran to its
  * total, so that sleep, preemption and migration inside the call drop out. The cost of the probes
- * themselves is measured before the run and subtracted; a delta may come out negative and is never
- * clamped. Calls may nest and recurse up to DUET_CALL_DEPTH.
+ * themselves, those of followed calls inside included, is measured before the run and subtracted; a
+ * delta may come out negative and is never clamped. Calls may nest and recurse up to
+ * DUET_CALL_DEPTH.
  *
  * The arguments are written `&NAME`: the macros find NAME's companions by name.
  */
@@ -48,18 +49,19 @@ const volatile __u32 __duet_calibrating __weak = 0;
  * HASH(), the number of threads expected; storage is per thread, so it is not a limit. Declares
  *   NAME		task storage of struct duet_calls
  *   NAME_stats		struct duet_call_stats, a global variable that both halves may read
- *   NAME_overhead	what the probe pair itself costs per PMU slot, set by duet before load
+ *   NAME_overhead	what the probe pair costs per PMU slot, set by duet before load: [slot] what of
+ *			it lies inside the call; see enum duet_overhead for the rest
  *   NAME_beside	set by duet before load for one CALLS(): its open calls lie beside the totals
  *			in __duet_task, and NAME stays empty
  */
-#define CALLS(name, n)                                                       \
-	_Static_assert((n) > 0, "CALLS: the number of threads is positive"); \
-	struct __duet_task_map __duet_task __weak SEC(".maps");              \
-	struct __duet_cpu_map __duet_cpu __weak SEC(".maps");                \
-	struct duet_calibration __duet_calibration __weak;                   \
-	const volatile __s64 name##_overhead[DUET_PMU_MAX] = { 0 };          \
-	const volatile __u32 name##_beside = 0;                              \
-	struct duet_call_stats name##_stats;                                 \
+#define CALLS(name, n)                                                               \
+	_Static_assert((n) > 0, "CALLS: the number of threads is positive");         \
+	struct __duet_task_map __duet_task __weak SEC(".maps");                      \
+	struct __duet_cpu_map __duet_cpu __weak SEC(".maps");                        \
+	struct duet_calibration __duet_calibration __weak;                           \
+	const volatile __s64 name##_overhead[DUET_OVERHEADS * DUET_PMU_MAX] = { 0 }; \
+	const volatile __u32 name##_beside = 0;                                      \
+	struct duet_call_stats name##_stats;                                         \
 	TASK(name, struct duet_calls)
 
 /* bpf_get_current_task_btf() and bpf_task_storage_get() without struct task_struct, whose debug
@@ -141,34 +143,47 @@ __duet_calls_of(struct duet_task_totals *totals, void *calls, void *task, __u32 
 	return beside ? &totals->calls : __duet_storage_get(calls, task, 0, flags);
 }
 
-static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats,
-					      __u32 beside, __u64 ip, void *pmu_a, __u32 slot_a,
-					      void *pmu_b, __u32 slot_b)
+/* The frame of a call that begins; NULL: *error as call_enter() returns it. */
+static __always_inline struct duet_call *
+__duet_call_push(void *calls, struct duet_call_stats *stats, __u32 beside, __u64 ip,
+		 struct duet_task_totals **totals, long *error)
 {
 	void *task = __duet_current_task();
-	struct duet_task_totals *totals;
 	struct duet_calls *open;
-	struct duet_call *call;
 	__u32 depth;
-	long error;
 
-	totals = __duet_totals_make(task, &error);
-	if (!totals && error == -ESRCH)
-		return error;
+	*totals = __duet_totals_make(task, error);
+	if (!*totals && *error == -ESRCH)
+		return NULL;
 	__sync_fetch_and_add(&stats->entered, 1);
-	open = __duet_calls_of(totals, calls, task, beside, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	open = __duet_calls_of(*totals, calls, task, beside, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!open) {
 		__sync_fetch_and_add(&stats->unmatched, 1);
-		return -ENOMEM;
+		*error = -ENOMEM;
+		return NULL;
 	}
 	depth = open->depth;
 	open->depth = depth + 1;
 	if (depth >= DUET_CALL_DEPTH) {
 		__sync_fetch_and_add(&stats->too_deep, 1);
-		return -E2BIG;
+		*error = -E2BIG;
+		return NULL;
 	}
-	call = __duet_call_at(open, depth);
-	call->ip = ip;
+	__duet_call_at(open, depth)->ip = ip;
+	return __duet_call_at(open, depth);
+}
+
+static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats,
+					      __u32 beside, __u64 ip, void *pmu_a, __u32 slot_a,
+					      void *pmu_b, __u32 slot_b)
+{
+	struct duet_task_totals *totals;
+	struct duet_call *call;
+	long error = 0;
+
+	call = __duet_call_push(calls, stats, beside, ip, &totals, &error);
+	if (!call || !totals)
+		return error;
 	error = __duet_total(totals, pmu_a, slot_a, &call->at[0]);
 	if (pmu_b && !__duet_total(totals, pmu_b, slot_b, &call->at[1]))
 		error = 0; /* one of the two is enough */
@@ -179,6 +194,7 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 /* One counter of a call that ends: delta = now - at entry - overhead. */
 static __always_inline long __duet_call_delta(struct duet_task_totals *totals, void *pmu,
 					      __u32 slot, const volatile __s64 *overhead,
+					      const struct duet_call *outer,
 					      const struct pmu_sum *entry, struct pmu_sum *delta)
 {
 	struct pmu_sum now;
@@ -198,13 +214,15 @@ static __always_inline long __duet_call_delta(struct duet_task_totals *totals, v
 		now.running++;
 	}
 	pmu_sub(delta, &now, entry);
-	delta->count -= overhead[slot];
+	if (outer)
+		delta->count -= overhead[DUET_OVERHEAD_NESTED * DUET_PMU_MAX + slot];
+	else
+		delta->count -= overhead[slot];
 	return 0;
 }
 
 /* Only once all counters of the call are read: it must not cost the second one anything. */
-static __always_inline void __duet_calibration_note(__u32 slot, const volatile __s64 *overhead,
-						    const struct pmu_sum *delta)
+static __always_inline void __duet_calibration_note(__u32 slot, const struct pmu_sum *delta)
 {
 	__u64 i;
 
@@ -213,7 +231,7 @@ static __always_inline void __duet_calibration_note(__u32 slot, const volatile _
 		return;
 	i = __sync_fetch_and_add(&__duet_calibration.n, 1);
 	if (i < DUET_CALIBRATION_SAMPLES) {
-		__duet_calibration.raw[i].count = delta->count + overhead[slot];
+		__duet_calibration.raw[i].count = delta->count; /* no overhead is known yet */
 		__duet_calibration.raw[i].slot = slot;
 	}
 }
@@ -241,28 +259,25 @@ static __always_inline __u32 __duet_call_find(struct duet_calls *open, __u32 dep
 	return *(volatile __u32 *)&open->found;
 }
 
-static __always_inline long __duet_call_leave(void *calls, struct duet_call_stats *stats,
-					      __u32 beside, const volatile __s64 *overhead,
-					      __u64 ip, void *pmu_a, __u32 slot_a,
-					      struct pmu_sum *delta_a, void *pmu_b, __u32 slot_b,
-					      struct pmu_sum *delta_b)
+/* The innermost open call (of @ip, unless that is 0), and the one around it; calls inside it are
+ * given up. NULL: *error as call_leave() returns it. */
+static __always_inline struct duet_call *__duet_call_pop(void *calls, struct duet_call_stats *stats,
+							 __u32 beside, __u64 ip,
+							 struct duet_task_totals **totals,
+							 struct duet_call **outer, long *error)
 {
 	void *task = __duet_current_task();
-	struct duet_task_totals *totals;
 	struct duet_calls *open;
-	struct duet_call *call;
 	__u32 depth;
-	long error;
 
-	__duet_sum_clear(delta_a);
-	if (pmu_b)
-		__duet_sum_clear(delta_b);
-	totals = __duet_storage_get(&__duet_task, task, 0, 0);
-	open = __duet_calls_of(totals, calls, task, beside, 0);
+	*error = -ENOENT;
+	*outer = NULL;
+	*totals = __duet_storage_get(&__duet_task, task, 0, 0);
+	open = __duet_calls_of(*totals, calls, task, beside, 0);
 	if (!open || !open->depth) {
 		if (in_target())
 			__sync_fetch_and_add(&stats->no_entry, 1);
-		return -ENOENT;
+		return NULL;
 	}
 	depth = open->depth - 1;
 	if (ip && depth < DUET_CALL_DEPTH && __duet_call_at(open, depth)->ip != ip) {
@@ -270,27 +285,66 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 
 		if (!found) {
 			__sync_fetch_and_add(&stats->no_entry, 1);
-			return -ENOENT;
+			return NULL;
 		}
 		__sync_fetch_and_add(&stats->unmatched, depth + 1 - found);
 		depth = found - 1;
 	}
 	open->depth = depth;
 	__sync_fetch_and_add(&stats->left, 1);
+	*error = -E2BIG;
 	if (depth >= DUET_CALL_DEPTH)
-		return -E2BIG;
-	call = __duet_call_at(open, depth);
+		return NULL;
+	if (depth)
+		*outer = __duet_call_at(open, depth - 1);
+	*error = 0;
+	return __duet_call_at(open, depth);
+}
+
+/*
+ * The calls around one that ended must not pay for its probes: the thread never counted them. Last,
+ * when all is read. Atomic, because a uprobe's program may lose the CPU to the sched_switch program
+ * in the middle of it.
+ */
+static __always_inline void __duet_call_forget(struct duet_task_totals *totals, __u32 slot,
+					       const volatile __s64 *overhead)
+{
+	slot &= DUET_PMU_MAX - 1;
+	__sync_fetch_and_add(&totals->total[slot].count,
+			     -overhead[DUET_OVERHEAD_ALL * DUET_PMU_MAX + slot]);
+}
+
+static __always_inline long __duet_call_leave(void *calls, struct duet_call_stats *stats,
+					      __u32 beside, const volatile __s64 *overhead,
+					      __u64 ip, void *pmu_a, __u32 slot_a,
+					      struct pmu_sum *delta_a, void *pmu_b, __u32 slot_b,
+					      struct pmu_sum *delta_b)
+{
+	struct duet_task_totals *totals;
+	struct duet_call *call, *outer;
+	long error;
+
+	__duet_sum_clear(delta_a);
+	if (pmu_b)
+		__duet_sum_clear(delta_b);
+	call = __duet_call_pop(calls, stats, beside, ip, &totals, &outer, &error);
+	if (!call || !totals)
+		return error;
 	error = call->state;
 	if (!error) {
-		error = __duet_call_delta(totals, pmu_a, slot_a, overhead, &call->at[0], delta_a);
-		if (pmu_b &&
-		    !__duet_call_delta(totals, pmu_b, slot_b, overhead, &call->at[1], delta_b))
+		error = __duet_call_delta(totals, pmu_a, slot_a, overhead, outer, &call->at[0],
+					  delta_a);
+		if (pmu_b && !__duet_call_delta(totals, pmu_b, slot_b, overhead, outer,
+						&call->at[1], delta_b))
 			error = 0;
 	}
+	__duet_call_forget(totals, slot_a, overhead);
+	if (pmu_b)
+		__duet_call_forget(totals, slot_b, overhead);
 	if (__duet_calibrating) {
-		__duet_calibration_note(slot_a, overhead, delta_a);
+		__duet_calibration_note(slot_a, delta_a);
 		if (pmu_b)
-			__duet_calibration_note(slot_b, overhead, delta_b);
+			__duet_calibration_note(slot_b, delta_b);
 	}
 	if (error)
 		__sync_fetch_and_add(&stats->no_value, 1);

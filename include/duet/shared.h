@@ -71,6 +71,14 @@ struct duet_cpu_last {
 	struct pmu_sum last[DUET_PMU_MAX];
 };
 
+/* Parts of NAME_overhead of a CALLS(), DUET_PMU_MAX slots each: what a pair of probes costs. */
+enum duet_overhead {
+	DUET_OVERHEAD_ALONE,  /* the part that lies inside an outermost call */
+	DUET_OVERHEAD_NESTED, /* the same inside a call with others around it */
+	DUET_OVERHEAD_ALL,    /* the whole cost of a nested call: what those around it see */
+	DUET_OVERHEADS
+};
+
 /* Counted by call_enter/call_leave, one per CALLS(): entered = left + in flight + unmatched. */
 struct duet_call_stats {
 	__duet_u64 entered;

@@ -121,3 +121,65 @@ int elfnames_usdt(const char *path, elfnames_fn fn, void *context, struct err *e
 	}
 	return 0;
 }
+
+/* ---- the code at a probe ------------------------------------------------------------------------ */
+static bool find_function(struct binary *binary, Elf_Scn *section, const GElf_Shdr *header,
+			  const char *function, GElf_Sym *ret)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t i, count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+
+	for (i = 0; data && i < count && gelf_getsym(data, i, ret); i++) {
+		const char *name = elf_strptr(binary->elf, header->sh_link, ret->st_name);
+
+		if (GELF_ST_TYPE(ret->st_info) == STT_FUNC && ret->st_shndx != SHN_UNDEF && name &&
+		    !strcmp(name, function))
+			return true;
+	}
+	return false;
+}
+
+/* Offset in the file of an address of the image; false: no segment of the file holds it. */
+static bool offset_of(struct binary *binary, uint64_t address, uint64_t *ret)
+{
+	size_t i, count = 0;
+
+	elf_getphdrnum(binary->elf, &count);
+	for (i = 0; i < count; i++) {
+		GElf_Phdr segment;
+
+		if (gelf_getphdr(binary->elf, i, &segment) && segment.p_type == PT_LOAD &&
+		    address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
+			*ret = address - segment.p_vaddr + segment.p_offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+int elfnames_code_at(const char *path, const char *function, uint64_t offset, uint8_t *code,
+		     struct err *err)
+{
+	CLEANUP(binary_close)
+	struct binary binary;
+	int result = binary_open(&binary, path, err);
+	bool found = !function[0];
+	uint64_t start = 0;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	if (result)
+		return result;
+	while (!found && (section = elf_nextscn(binary.elf, section))) {
+		found = gelf_getshdr(section, &header) &&
+			(header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
+			find_function(&binary, section, &header, function, &symbol) &&
+			offset_of(&binary, symbol.st_value, &start);
+	}
+	if (!found)
+		return err_set(err, -ENOENT, "%s: no function %s", path, function);
+	if (pread(binary.fd, code, PROBED_BYTES, start + offset) != PROBED_BYTES)
+		return err_set(err, -ENODATA, "%s: ends before the probe", path);
+	return 0;
+}

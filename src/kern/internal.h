@@ -96,7 +96,8 @@ struct kern_program {
 	bool retargeted; /* by kern_program_set_target() */
 	int *events;     /* of a perf_event program: our duplicates */
 	size_t nevents;
-	bool target_set; /* libbpf knows the attach target (BTF kinds) */
+	bool target_set;     /* libbpf knows the attach target (BTF kinds) */
+	void (*empty)(void); /* calibration: our function that it lies at, NULL: the kernel's */
 	struct kern_link *links;
 	size_t nlinks, links_capacity;
 };
@@ -193,6 +194,10 @@ typedef void (*elfnames_fn)(void *context, const char *provider, const char *nam
 /* Function symbols of symtab and dynsym (provider NULL). 0 or -errno with the reason. */
 int elfnames_symbols(const char *path, elfnames_fn fn, void *context, struct err *err);
 int elfnames_usdt(const char *path, elfnames_fn fn, void *context, struct err *err);
+#define PROBED_BYTES 4 /* they tell how the kernel carries an instruction out */
+/* The bytes at @offset in @function ("": in the file). */
+int elfnames_code_at(const char *path, const char *function, uint64_t offset, uint8_t *code,
+		     struct err *err);
 
 /* ---- tracefs.c --------------------------------------------------------------------- */
 struct tracefs_probes;

@@ -271,18 +271,28 @@ void kern_target_stop(struct kern *kern);
 /* ---- calibration: what a pair of probes costs ------------------------------------------------ */
 /*
  * On a second, throw-away kern of the same image (so that the script's maps stay clean):
- *	kern_open, set the same constants with __duet_calibrating = 1, kern_calibrate_prepare,
- *	kern_load, kern_totals_start, kern_calibrate for each pair, read its maps, kern_close.
- * prepare points all kprobe, kretprobe, fentry, fexit, uprobe and uretprobe programs at functions
- * that do nothing and disables the others. A fentry program that reads arguments does not load
- * there: load then fails, and nothing is known about its cost.
+ *	kern_open, set the same constants, kern_calibrate_prepare, kern_load, kern_totals_start,
+ *	kern_calibrate for each pair, read its maps, kern_close.
+ * prepare points those kprobe, kretprobe, fentry, fexit, uprobe and uretprobe programs that are on
+ * in @real at functions that do nothing, and disables the others. A fentry program that reads
+ * arguments does not load there: load then fails, and nothing is known about its cost.
  */
-int kern_calibrate_prepare(struct kern *kern, struct err *err);
+int kern_calibrate_prepare(struct kern *kern, struct kern *real, struct err *err);
 /* Is it of a kind that can be calibrated? */
 bool kern_calibrates(const struct kern_program *program);
-/* Attaches @programs in order, calls the empty function @calls times on this thread, detaches. */
-int kern_calibrate(struct kern_program *const *programs, size_t count, unsigned int calls,
-		   struct err *err);
+struct kern_calibrate_run {
+	unsigned int calls;
+	bool bare;        /* nothing is attached: what the calls cost without probes */
+	bool nested;      /* user functions: inside a call of another function, probed alike */
+	bool own_process; /* uprobes of one process only, which the kernel asks about at each hit */
+	/* Around each call, on this thread; may be NULL. */
+	void (*before)(void *context);
+	void (*after)(void *context);
+	void *context;
+};
+/* Attaches @programs in order, calls their empty function on this thread, detaches. */
+int kern_calibrate(struct kern_program *const *programs, size_t count,
+		   const struct kern_calibrate_run *run, struct err *err);
 
 /* ---- bpf_printk() ------------------------------------------------------------------------------ */
 /* @line ends without a newline (unless the script printed one), with a zero behind @size. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a pair of probes itself costs. A second, throw-away instance of the kernel half is attached
- * to a function that does nothing; the median of its raw deltas is, per CALLS() and PMU, what
- * call_leave() will subtract. The script's own maps stay clean.
+ * What a pair of probes itself costs. Throw-away instances of the kernel half are attached to a
+ * function that does nothing. Of the first, which keeps its raw deltas, the median is, per CALLS()
+ * and PMU, what call_leave() will subtract. The second is what will run, to the instruction: what
+ * an event of this thread gains by its probes is what the calls around one pay. The script's own
+ * maps stay clean.
  */
 #include "session/internal.h"
 
@@ -14,17 +16,19 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "session/calibrate.h"
 #include "session/calibration_cache.h"
 
 #define CALLS_PER_PAIR (DUET_CALIBRATION_SAMPLES / 4)
 
 struct calibration {
 	struct session *session;
-	struct kern *kern; /* the second instance */
+	struct kern *kern; /* the throw-away instance */
+	bool full;         /* the second one: all that a pair costs */
 	struct pmu_counter **counters;
 	const struct user_variable *samples; /* __duet_calibration */
 	struct kern_map *bss;
-	uint8_t *bss_data; /* a copy of the second instance's */
+	uint8_t *bss_data; /* a copy of the instance's */
 	uint32_t bss_size;
 };
 
@@ -42,8 +46,8 @@ static bool any_overhead(const struct session *session)
 }
 
 /*
- * The constants of the second instance: raw deltas are kept. Whom the run measures stays, because
- * what in_target() does is a part of the cost.
+ * The constants of an instance: raw deltas are kept by the first. Whom the run measures stays,
+ * because what in_target() does is a part of the cost.
  */
 static int hand_over_constants(struct calibration *calibration, struct err *err)
 {
@@ -52,7 +56,7 @@ static int hand_over_constants(struct calibration *calibration, struct err *err)
 	int code;
 
 	if (on)
-		*on = 1;
+		*on = !calibration->full;
 	code = session_hand_over_data(session, calibration->kern, err);
 	if (on)
 		*on = 0;
@@ -117,6 +121,17 @@ static int read_bss(struct calibration *calibration)
 	return kern_map_lookup(calibration->bss, &zero, calibration->bss_data);
 }
 
+/* A clean page for what comes next. */
+static int clear_samples(struct calibration *calibration, struct err *err)
+{
+	uint32_t zero = 0;
+	int code;
+
+	memset(calibration->bss_data, 0, calibration->bss_size);
+	code = kern_map_update(calibration->bss, &zero, calibration->bss_data, 0);
+	return code ? err_set(err, code, "calibration: %s", strerror(-code)) : 0;
+}
+
 static struct duet_calibration *samples_of(struct calibration *calibration)
 {
 	return (struct duet_calibration *)(calibration->bss_data + calibration->samples->offset);
@@ -134,13 +149,6 @@ static uint64_t calls_left(struct calibration *calibration, const char *calls)
 	return ((struct duet_call_stats *)(calibration->bss_data + stats->offset))->left;
 }
 
-static int compare_deltas(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Median of the raw deltas of @slot; false: there are none. */
 static bool median(struct calibration *calibration, uint32_t slot, int64_t *ret)
 {
@@ -154,7 +162,7 @@ static bool median(struct calibration *calibration, uint32_t slot, int64_t *ret)
 	}
 	if (!count)
 		return false;
-	qsort(deltas, count, sizeof(*deltas), compare_deltas);
+	qsort(deltas, count, sizeof(*deltas), calibrate_compare);
 	*ret = deltas[count / 2];
 	return true;
 }
@@ -167,9 +175,11 @@ static int64_t scaled_for_tests(int64_t overhead)
 	return percent ? overhead * atoi(percent) / 100 : overhead;
 }
 
-/* The CALLS() that this pair used get their numbers. */
-static void note_overheads(struct calibration *calibration, const char *where)
+/* The CALLS() that this pair used get their numbers: of @found where @has says so, by slot. */
+static void note_overheads(struct calibration *calibration, const char *where,
+			   enum duet_overhead part, const bool *has, const int64_t *found)
 {
+	static const char *const what[] = { "", ", inside others", ", to the calls around" };
 	struct session *session = calibration->session;
 	const struct user_half *user = session->split.user;
 	char calls[128];
@@ -177,7 +187,7 @@ static void note_overheads(struct calibration *calibration, const char *where)
 
 	for (i = 0; i < user->nvariables; i++) {
 		const struct user_variable *variable = &user->variables[i];
-		int64_t *overhead, value;
+		int64_t *overhead;
 
 		if (!session_is_overhead(session, variable, calls, sizeof(calls)) ||
 		    !calls_left(calibration, calls))
@@ -187,23 +197,66 @@ static void note_overheads(struct calibration *calibration, const char *where)
 		for (k = 0; k < session->npmus; k++) {
 			int32_t slot = session->pmus[k].slot;
 
-			if (slot < 0 || !median(calibration, slot, &value))
+			if (slot < 0 || !has[slot])
 				continue;
-			overhead[slot] = value;
-			log_verbose("calibration: %s, %s: an empty call costs %lld %s", where,
-				    calls, (long long)value, session->pmus[k].event);
+			overhead[part * DUET_PMU_MAX + slot] = found[slot];
+			log_verbose("calibration: %s, %s: an empty call costs %lld %s%s", where,
+				    calls, (long long)found[slot], session->pmus[k].event,
+				    what[part]);
 		}
 	}
 }
 
-/* Programs of the second instance whose originals share a target are one pair. */
+/* What lies inside the call, as call_leave() sees it. */
+static int measure_inside(struct calibration *calibration, struct kern_program *const *pair,
+			  size_t count, const char *where, enum duet_overhead part, struct err *err)
+{
+	const struct kern_calibrate_run run = {
+		.calls = CALLS_PER_PAIR,
+		.nested = part == DUET_OVERHEAD_NESTED,
+		.own_process = session_probe_pid(calibration->session) > 0,
+	};
+	int64_t found[DUET_PMU_MAX];
+	bool has[DUET_PMU_MAX];
+	int32_t slot;
+	int code;
+
+	code = kern_calibrate(pair, count, &run, err);
+	if (!code)
+		code = read_bss(calibration);
+	if (code)
+		return code;
+	for (slot = 0; slot < DUET_PMU_MAX; slot++)
+		has[slot] = median(calibration, slot, &found[slot]);
+	note_overheads(calibration, where, part, has, found);
+	/* Until all of it is known; and for good where no event of this thread can tell. */
+	if (part == DUET_OVERHEAD_NESTED)
+		note_overheads(calibration, where, DUET_OVERHEAD_ALL, has, found);
+	return clear_samples(calibration, err);
+}
+
+static int measure_full(struct calibration *calibration, struct kern_program *const *pair,
+			size_t count, const char *where, struct err *err)
+{
+	int64_t found[DUET_PMU_MAX];
+	bool has[DUET_PMU_MAX];
+	int code;
+
+	code = calibrate_whole(calibration->session, pair, count, has, found, err);
+	if (!code)
+		code = read_bss(calibration);
+	if (!code)
+		note_overheads(calibration, where, DUET_OVERHEAD_ALL, has, found);
+	return code;
+}
+
+/* Programs of the instance whose originals share a target are one pair. */
 static int calibrate_target(struct calibration *calibration, size_t first, struct err *err)
 {
 	struct session *session = calibration->session;
 	struct kern_program *pair[8];
 	const char *target = kern_program_target(kern_program_at(session->kern, first));
 	size_t count = 0, i;
-	uint32_t zero = 0;
 	int code;
 
 	for (i = first; i < kern_program_count(session->kern) && count < 8; i++) {
@@ -213,15 +266,12 @@ static int calibrate_target(struct calibration *calibration, size_t first, struc
 		if (other && !strcmp(other, target) && kern_calibrates(program))
 			pair[count++] = program;
 	}
-	code = kern_calibrate(pair, count, CALLS_PER_PAIR, err);
+	if (calibration->full)
+		return measure_full(calibration, pair, count, target, err);
+	code = measure_inside(calibration, pair, count, target, DUET_OVERHEAD_ALONE, err);
 	if (!code)
-		code = read_bss(calibration);
-	if (code)
-		return code;
-	note_overheads(calibration, target);
-	/* A clean page for the next pair. */
-	memset(calibration->bss_data, 0, calibration->bss_size);
-	return kern_map_update(calibration->bss, &zero, calibration->bss_data, 0);
+		code = measure_inside(calibration, pair, count, target, DUET_OVERHEAD_NESTED, err);
+	return code;
 }
 
 static int calibrate_pairs(struct calibration *calibration, struct err *err)
@@ -280,7 +330,7 @@ static int calibrate(struct calibration *calibration, struct err *err)
 	if (!code)
 		code = hand_over_constants(calibration, err);
 	if (!code)
-		code = kern_calibrate_prepare(calibration->kern, err);
+		code = kern_calibrate_prepare(calibration->kern, session->kern, err);
 	if (!code)
 		code = kern_load(calibration->kern, err);
 	if (!code)
@@ -298,9 +348,32 @@ static int calibrate(struct calibration *calibration, struct err *err)
 	return code;
 }
 
+static void calibration_deinit(struct calibration *calibration)
+{
+	size_t i;
+
+	kern_close(calibration->kern);
+	for (i = 0; calibration->counters && i < calibration->session->npmus; i++)
+		pmu_close(calibration->counters[i]);
+	free(calibration->counters);
+	free(calibration->bss_data);
+}
+
+static int calibrate_all(struct session *session, struct err *err)
+{
+	int code = 0, full;
+
+	for (full = 0; full < 2 && !code; full++) {
+		struct calibration calibration = { .session = session, .full = full };
+
+		code = calibrate(&calibration, err);
+		calibration_deinit(&calibration);
+	}
+	return code;
+}
+
 int session_calibrate(struct session *session, struct err *err)
 {
-	struct calibration calibration = { .session = session };
 	struct err reason = { 0 };
 	const struct user_half *user = session->split.user;
 	char calls[128];
@@ -310,7 +383,7 @@ int session_calibrate(struct session *session, struct err *err)
 	if (!any_overhead(session) || session->options->dry_run)
 		return 0;
 	if (!calibration_cache_read(session)) {
-		if (calibrate(&calibration, &reason))
+		if (calibrate_all(session, &reason))
 			log_note("the cost of the probes is not known and not subtracted: %s",
 				 reason.text);
 		else
@@ -322,14 +395,9 @@ int session_calibrate(struct session *session, struct err *err)
 		overhead =
 			(int64_t *)((char *)hook_half_data(session->half, user->variables[i].data) +
 				    user->variables[i].offset);
-		for (k = 0; k < DUET_PMU_MAX; k++)
+		for (k = 0; k < DUET_OVERHEADS * DUET_PMU_MAX; k++)
 			overhead[k] = scaled_for_tests(overhead[k]);
 	}
-	kern_close(calibration.kern);
-	for (i = 0; calibration.counters && i < session->npmus; i++)
-		pmu_close(calibration.counters[i]);
-	free(calibration.counters);
-	free(calibration.bss_data);
 	return 0;
 }
 
@@ -386,7 +454,7 @@ static void measure_switch(struct session *session, struct session_pmu *pmu, int
 	close(fd);
 	if (!count)
 		return;
-	qsort(found, count, sizeof(*found), compare_deltas);
+	qsort(found, count, sizeof(*found), calibrate_compare);
 	cost[pmu->slot] += found[count / 2];
 	log_verbose("calibration: a context switch adds %lld %s that are not the thread's",
 		    (long long)cost[pmu->slot], pmu->event);

@@ -38,6 +38,7 @@ static bool cache_path(struct session *session, char *path, size_t size)
 		return false;
 	hash = mix(hash, boot.data, boot.size);
 	hash = mix(hash, session->options->object, session->options->object_size);
+	hash = mix_text(hash, session_probe_pid(session) > 0 ? "one process" : "any");
 	for (i = 0; i < session->npmus; i++)
 		hash = mix_text(mix_text(hash, session->pmus[i].name), session->pmus[i].event);
 	for (i = 0; i < kern_program_count(session->kern); i++)

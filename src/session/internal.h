@@ -115,6 +115,14 @@ void *session_variable_data(const struct session *session, const char *name, siz
 void session_tell_lost(struct session *session);
 /* At the end: that, and a note for each full map and ring. */
 void session_tell_failures(struct session *session);
+/* The only process whose user code is probed; -1: any may be. */
+static inline int session_probe_pid(const struct session *session)
+{
+	const struct session_options *options = session->options;
+
+	return options->npids == 1 && !options->ntids && !options->all ? options->pids[0] : -1;
+}
+
 /* ---- overhead.c: --overhead ---- */
 int session_overhead_start(struct session *session, struct err *err);
 void session_overhead_take(struct session *session);

@@ -289,12 +289,8 @@ static int spawn(struct session *session, struct err *err)
 
 static int attach(struct session *session, struct err *err)
 {
-	struct kern_attach_options options = {
-		.pid = session->options->npids == 1 && !session->options->ntids &&
-				       !session->options->all
-			       ? session->options->pids[0]
-			       : -1,
-	};
+	struct kern_attach_options options = { .pid = session_probe_pid(session) };
+
 	/* From here on there is something to detach and to report. */
 	session->phase = PHASE_RUN;
 	return kern_attach(session->kern, &options, err);

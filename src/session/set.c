@@ -37,7 +37,7 @@ bool session_is_overhead(const struct session *session, const struct user_variab
 	char stats[160];
 
 	if (length <= suffix || strcmp(variable->name + length - suffix, "_overhead") ||
-	    variable->size != sizeof(int64_t) * DUET_PMU_MAX)
+	    variable->size != DUET_OVERHEADS * sizeof(int64_t) * DUET_PMU_MAX)
 		return false;
 	length -= suffix;
 	if (calls)

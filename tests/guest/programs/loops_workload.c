@@ -3,9 +3,11 @@
  * Functions of known size for the call tools:
  *
  *	loops_workload CALLS N [DEPTH [THREADS]]
+ *	loops_workload levels CALLS N [THREADS]
  *
  * Each thread calls DEPTH times recursively, CALLS times, a function of N rounds of two
- * instructions: loops() runs its rounds and then calls itself. `mux N` runs N instructions in all.
+ * instructions: loops() runs its rounds and then calls itself. `levels`: level1() calls level2()
+ * and so on to level8(), N rounds each. `mux N` runs N instructions in all.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -35,15 +37,35 @@ __attribute__((noipa)) void loops(uint64_t rounds, unsigned int depth)
 	__asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
+#define LEVEL(name, inner)                                            \
+	void name(uint64_t rounds);                                   \
+	__attribute__((noipa)) void name(uint64_t rounds)             \
+	{                                                             \
+		spin(rounds);                                         \
+		inner(rounds);                                        \
+		__asm__ volatile("" ::: "memory"); /* no tail call */ \
+	}
+#define NOTHING(rounds)
+LEVEL(level8, NOTHING)
+LEVEL(level7, level8)
+LEVEL(level6, level7)
+LEVEL(level5, level6)
+LEVEL(level4, level5)
+LEVEL(level3, level4)
+LEVEL(level2, level3)
+LEVEL(level1, level2)
+
 static uint64_t calls, rounds;
-static unsigned int depth = 1;
+static unsigned int depth = 1, levels;
 
 static void *work(void *unused)
 {
 	uint64_t i;
 
 	(void)unused;
-	for (i = 0; i < calls; i++)
+	for (i = 0; i < calls && levels; i++)
+		level1(rounds);
+	for (i = 0; i < calls && !levels; i++)
 		loops(rounds, depth);
 	return NULL;
 }
@@ -57,6 +79,9 @@ int main(int argc, char **argv)
 		spin(strtoull(argv[2], NULL, 0) / 2);
 		return 0;
 	}
+	levels = argc > 3 && !strcmp(argv[1], "levels");
+	argv += levels;
+	argc -= levels;
 	if (argc < 3) {
 		fprintf(stderr, "usage: loops_workload CALLS N [DEPTH [THREADS]] | mux N\n");
 		return 2;
@@ -64,7 +89,10 @@ int main(int argc, char **argv)
 	calls = strtoull(argv[1], NULL, 0);
 	rounds = strtoull(argv[2], NULL, 0);
 	depth = argc > 3 ? atoi(argv[3]) : 1;
-	threads = argc > 4 ? atoi(argv[4]) : 1;
+	if (levels)
+		threads = depth;
+	else if (argc > 4)
+		threads = atoi(argv[4]);
 	for (i = 0; i < threads && i < 64; i++) {
 		if (pthread_create(&thread[i], NULL, work, NULL))
 			return 1;

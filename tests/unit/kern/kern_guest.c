@@ -321,13 +321,14 @@ static void test_sigkill_of_both(void **state)
 static void calibrate(struct fixture *fixture, const char *first, const char *second)
 {
 	struct kern_program *pair[2] = { program(fixture, first), program(fixture, second) };
+	const struct kern_calibrate_run run = { .calls = 100 };
 	struct err err = { 0 };
 	char names[64];
 
 	snprintf(names, sizeof(names), "%s %s", first, second);
-	assert_ok(kern_calibrate_prepare(fixture->kern, &err));
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
 	load_only(fixture, names);
-	assert_ok(kern_calibrate(pair, 2, 100, &err));
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
 	assert_int_equal(count_entries("duet_"), 0);
 }
 

@@ -385,9 +385,22 @@ static void test_exec_from_thread(void **state)
 
 /* ---- calibration, printk --------------------------------------------------------------------- */
 
+static void count_call(void *context)
+{
+	++*(int *)context;
+}
+
 static void test_calibrate_user(void **state)
 {
 	struct fixture *fixture = *state;
+	int before = 0;
+	const struct kern_calibrate_run run = { .calls = 100, .own_process = true };
+	const struct kern_calibrate_run bare = {
+		.calls = 10,
+		.bare = true,
+		.before = count_call,
+		.context = &before,
+	};
 	struct kern_program *pair[2];
 	CLEANUP(kern_close_cleanup) struct kern *kern = NULL;
 	struct err err = { 0 };
@@ -397,7 +410,7 @@ static void test_calibrate_user(void **state)
 	void *place;
 
 	assert_ok(kern_open(fixture->image.data, fixture->image.size, "own", NULL, &kern, &err));
-	assert_ok(kern_calibrate_prepare(kern, &err));
+	assert_ok(kern_calibrate_prepare(kern, kern, &err));
 	assert_ok(kern_load(kern, &err));
 	assert_ok(kern_map_place(map(kern, ".bss"), NULL, &place, &err));
 	bss = place;
@@ -405,7 +418,10 @@ static void test_calibrate_user(void **state)
 	pair[1] = kern_program_find(kern, "on_return");
 	assert_true(kern_calibrates(pair[0]));
 	assert_false(kern_calibrates(kern_program_find(kern, "talk")));
-	assert_ok(kern_calibrate(pair, 2, 100, &err));
+	assert_ok(kern_calibrate(pair, 2, &bare, &err));
+	assert_int_equal(before, 10);
+	assert_int_equal(bss->entered, 0);
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
 	assert_int_equal(bss->entered, 100);
 	assert_int_equal(bss->left, 100);
 }
