@@ -14,6 +14,7 @@ import tap
 
 t = tap.Tap()
 CALLS, SLEEPS, THREADS, ROUNDS, DEPTH = 2000, 500, 64, 5, 8
+WANDERERS, WANDERS = 16, 200
 
 
 def number(pattern, part):
@@ -155,7 +156,10 @@ EVENTS='-e insns=page-faults -e cycles=cpu-clock'
 part zero $DUET run $FC $EVENTS vfs_read -- $P/calls_workload zero {calls}
 part getppid $DUET run $FC $EVENTS __x64_sys_getppid -- $P/calls_workload getppid {calls}
 part nested $DUET run $NESTED --set BIN=$P/calls_workload -- $P/calls_workload nested 200 {depth}
-""".format(calls=CALLS, depth=DEPTH - 1)
+WORK=$P/wander_workload
+part wander $DUET run $WANDER $WORK -- $WORK {wanderers} {wanders}
+part wander-any $DUET funcpmu -j $WORK:wander -e page-faults -- $WORK {wanderers} {wanders}
+""".format(calls=CALLS, depth=DEPTH - 1, wanderers=WANDERERS, wanders=WANDERS)
 
 
 def check_x86(g):
@@ -175,6 +179,18 @@ def check_x86(g):
     g.ok(all(calls - 2 <= found.get(3 * level, 0) <= calls for level in range(1, DEPTH + 1)) and
          sum(found.values()) == calls * DEPTH,
          "each level has its own page faults and those inside it", part)
+    # 16 threads that change the CPU inside each call, all into one sum: what they counted themselves.
+    for name, pattern in (("wander", r"calls (\d+) faults (\d+)"),
+                          ("wander-any", r'"calls":(\d+),"page-faults":\{"value":(\d+)')):
+        part = g[name]
+        ours = re.search(pattern, part.out)
+        truth = re.search(r"calls (\d+) pages (\d+) faults (\d+)", part.err)
+        good = part.status == 0 and ours and truth
+        ours = tuple(map(int, ours.groups())) if good else ()
+        truth = tuple(map(int, truth.groups())) if good else ()
+        g.ok(good and ours == (truth[0], truth[2]) and truth[0] == WANDERERS * WANDERS and
+             truth[1] <= truth[2] and (name != "wander" or "missed 0" in part.out),
+             f"{name}: calls and page faults {ours}, the threads' own sums {truth}", part)
 
 
 work = tap.work_folder("calls")
@@ -187,6 +203,7 @@ while guests:
         check_arm64(g)
     else:
         head += f"NESTED={g.object('tests/guest/programs/nested.c')}\n"
+        head += f"WANDER={g.object('tests/guest/programs/wander.c')}\n"
         g.run(head + X86 + COMMON)
         check_x86(g)
     check_common(g)
