@@ -104,6 +104,40 @@ static void print_watchdog(void)
 	       "nmi_watchdog");
 }
 
+#define USERS_SHOWN 8
+
+/* Other processes whose events want counters too. */
+static void print_users(void)
+{
+	CLEANUP(free_pointer) struct pmu_user *users = NULL;
+	size_t count = 0, i;
+
+	if (pmu_users(&users, &count))
+		return;
+	for (i = 0; i < count && i < USERS_SHOWN; i++)
+		printf("  %-20s %-4u events are open in process %d (%s): hardware events among "
+		       "them share the counters, or hold those that they pinned: kill %d frees "
+		       "them\n",
+		       "other user", users[i].events, users[i].pid, users[i].comm, users[i].pid);
+	if (count > USERS_SHOWN)
+		printf("  %-20s %zu processes more\n", "other users", count - USERS_SHOWN);
+	if (geteuid())
+		printf("  %-20s ?    others' processes are shown to root alone\n", "other users");
+}
+
+/* Of a host, for its guests. */
+static void print_guest_pmu(void)
+{
+	CLEANUP(buf_deinit) struct buf text = { 0 };
+
+	if (buf_read_file(&text, "/sys/module/kvm/parameters/enable_pmu", NULL) ||
+	    text.data[0] != 'N')
+		return;
+	printf("  %-20s no   guests of this machine get no counters: module option kvm "
+	       "enable_pmu=1\n",
+	       "kvm");
+}
+
 static void print_counters(void)
 {
 	CLEANUP(free_pointer) struct pmu_capacity *rows = NULL;
@@ -129,6 +163,8 @@ static void print_counters(void)
 			       rows[i].pmu);
 	}
 	print_watchdog();
+	print_users();
+	print_guest_pmu();
 }
 
 static void print_events(void)
@@ -141,7 +177,8 @@ static void print_events(void)
 	print_setting("/proc/sys/kernel/perf_event_paranoid", "perf_event_paranoid",
 		      "above 0 only root counts whole CPUs: sysctl kernel.perf_event_paranoid=0");
 	print_setting("/sys/bus/event_source/devices/cpu/rdpmc", "rdpmc",
-		      "0: counters cannot be read without a system call");
+		      "0: counters cannot be read without a system call: echo 1 "
+		      ">/sys/bus/event_source/devices/cpu/rdpmc");
 	print_setting("/sys/kernel/security/lockdown", "lockdown",
 		      "[confidentiality] forbids reading kernel memory");
 }

@@ -158,6 +158,16 @@ ok "list into a full device: 1"
 t "doctor: BTF, probes, PMU, compiler" 0 'out~^  (hardware PMU|[a-z0-9_]+) +(no|[0-9]+) .*(virtual machine|found none|are free)' 'out~^  BTF +yes' 'out~^  kprobes +(yes|no)' \
 	'out~^  cycles +(yes|no)' 'out~^  page-faults +yes' 'out~^  perf_event_paranoid' \
 	'out~^  clang +yes +/.*clang' 'err!.' -- "$duet" doctor
+python3 -c 'import ctypes, struct, time
+attr = ctypes.create_string_buffer(struct.pack("IIQ", 1, 128, 2), 128) # page faults
+c = ctypes.CDLL(None)
+print(c.syscall(298, attr, 0, -1, -1, 0) + c.syscall(298, attr, 0, -1, -1, 0), flush=True)
+time.sleep(60)' >"$work/holder" &
+holder=$!
+until [ -s "$work/holder" ]; do sleep 0.05; done
+t "doctor names who else has events open" 0 \
+	"out~^  other user +2 +events are open in process $holder \(python3\)" -- "$duet" doctor
+kill $holder
 t "doctor without a compiler says how to get one" 0 'out~^  clang +no .*(apt|install)' -- \
 	env PATH=/nowhere "$duet" doctor
 "$duet" doctor >/dev/full 2>/dev/null

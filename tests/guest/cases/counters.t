@@ -76,11 +76,38 @@ part perf perf stat -x, -e instructions:u -p $spinner -- sleep 3
 part thread measure -t $spinner -d 1
 part other measure -t $$ -d 1
 part all measure -a -d 1
+part together $DUET run $TOGETHER -d 2
+part fits $DUET run $TOGETHER -e ninth=page-faults -e eighth=page-faults -d 100ms
+part quiet $DUET run -q $TOGETHER -d 100ms
 kill $spinner
+part page {root}/build-arm64/tests/unit/pmu/pmu_page_test
 """.format(root=tap.ROOT, tree=TREE, **sizes)
 
 
+def check_together(g):
+    part = g["together"]
+    g.ok(part.err.count("9 hardware events asked, 7 fit at once on armv8_pmuv3") == 1,
+         "too many events: told once, with how many fit", part)
+    values = re.search(r"^together 0 (\d+) (\d+)$", part.out, re.M)
+    times = re.search(r"^times (\d+) (\d+) (\d+) (\d+)$", part.out, re.M)
+    insns, cycles = (int(x) for x in values.groups()) if values else (0, 0)
+    enabled, running = ([int(x) for x in times.groups()[i:i + 2]] for i in (0, 2)) if times \
+        else ([0], [0])
+    # Two cycles an instruction, always (-icount shift=1): of values of two times it would not be.
+    g.ok(insns > 1e6 and abs(cycles - 2 * insns) <= 4 and
+         0 < running[0] == running[1] < enabled[0] == enabled[1],
+         f"a group that takes turns is of one time: {insns}, {cycles}", part)
+    g.ok(re.search(r"^apart 1$", part.out, re.M), "events apart have no ratio", part)
+    g.ok("fit at once" not in g["fits"].err and g["fits"].status == 0, "silent when all fit",
+         g["fits"])
+    g.ok("fit at once" not in g["quiet"].err and g["quiet"].status == 0, "silent with -q",
+         g["quiet"])
+    g.ok(g["page"].status == 0 and re.search("20 times 2000000 instructions", g["page"].out),
+         "a thread's counter is read without a system call", g["page"])
+
+
 def check_arm64(g):
+    check_together(g)
     part = g["sizes"]
     for name, size in sizes.items():
         found = of_name(part, name)
@@ -233,6 +260,7 @@ guests = sys.argv[1:] or "x86_64 6.1 x86_64 6.12 arm64 6.1 arm64 6.12".split()
 while guests:
     g = guest.Guest(t, guests.pop(0), guests.pop(0), work)
     g.run(f"IPC={g.object('examples/ipc.c')}\n"
-          f"HOTPLUG={g.object('tests/guest/programs/hotplug.c')}\n" + (ARM64 if g.arch == "arm64" else X86))
+          f"HOTPLUG={g.object('tests/guest/programs/hotplug.c')}\n"
+          f"TOGETHER={g.object('tests/guest/programs/together.c')}\n" + (ARM64 if g.arch == "arm64" else X86))
     check_arm64(g) if g.arch == "arm64" else check_x86(g)
 t.done()
