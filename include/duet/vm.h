@@ -161,7 +161,7 @@ enum vm_pass {
 	VM_PASS_NARROW = 1 << 10,   /* 32-bit divide when both operands fit */
 	VM_PASS_PROLOGUE = 1 << 11, /* only used registers are saved, a frame only if r10 is used */
 	VM_PASS_NEAR = 1 << 12,     /* code within reach of the C functions: relative calls */
-	VM_PASS_SWITCH = 1 << 13,   /* reserved for jump tables: no pass makes them yet */
+	VM_PASS_SWITCH = 1 << 13,   /* many comparisons with numbers become a jump table */
 	VM_PASS_CHECKS = 1 << 14,   /* checked mode: checks that another one covers are left out */
 	VM_PASS_ALL = (1 << 15) - 1,
 };

@@ -207,36 +207,98 @@ void shape_stride(struct generator *g)
 	}
 }
 
-/* A chain of comparisons with the arms behind it, as compilers write switch. */
+#define MOST_CASES 40
+
+/* A switch while it is written: number of each case, and where jumps to its arm are. */
+struct cases {
+	uint32_t n, reg;
+	bool wide, is_signed;
+	int32_t numbers[MOST_CASES];
+	size_t jumps[MOST_CASES], others[MOST_CASES], leave[MOST_CASES + 1];
+	uint32_t nothers;
+};
+
+static void emit_comparison(struct generator *g, const struct cases *s, uint8_t condition,
+			    uint32_t number)
+{
+	emit(g, RAW(condition | BPF_K | (s->wide ? BPF_JMP : BPF_JMP32), s->reg, 0, 0,
+		    s->numbers[number]));
+}
+
+/* One comparison behind the other; none fits: what follows, or a jump. */
+static void emit_comparisons(struct generator *g, struct cases *s, uint32_t from, uint32_t to,
+			     bool last)
+{
+	for (uint32_t i = from; i < to; i++) {
+		s->jumps[i] = g->program->ncode;
+		emit_comparison(g, s, BPF_JEQ, i);
+	}
+	if (last)
+		return;
+	s->others[s->nothers++] = g->program->ncode;
+	emit(g, JA(0));
+}
+
+/* Halves, and so on, as long as there are many. */
+static void emit_tree(struct generator *g, struct cases *s, uint32_t from, uint32_t to, bool last)
+{
+	uint32_t half = from + (to - from) / 2;
+	bool less = one_in(g, 2);
+	size_t at;
+
+	if (to - from < 4) {
+		emit_comparisons(g, s, from, to, last);
+		return;
+	}
+	at = g->program->ncode;
+	if (less)
+		emit_comparison(g, s, s->is_signed ? BPF_JSLT : BPF_JLT, half);
+	else
+		emit_comparison(g, s, s->is_signed ? BPF_JSGT : BPF_JGT, half - 1);
+	emit_tree(g, s, less ? half : from, less ? to : half, false);
+	land(g, at);
+	emit_tree(g, s, less ? from : half, less ? half : to, last);
+}
+
+/* Comparisons with the arms behind them, as compilers write switch; now and then many. */
 void shape_switch(struct generator *g)
 {
-	uint32_t n = 3 + below(g, 8), reg = target(g), first = one_in(g, 3) ? 100 : 0;
-	size_t cases[12], leave[12];
-	bool wide = one_in(g, 2);
+	static const int32_t firsts[] = { 0, 0, 100, -5, 70000 };
+	struct cases s = { .n = one_in(g, 3) ? 24 + below(g, 16) : 3 + below(g, 12),
+			   .reg = target(g),
+			   .wide = one_in(g, 2) };
+	int32_t number = firsts[below(g, COUNT_OF(firsts))];
 
 	if (g->loops)
 		return;
-	emit(g, MOV_X(reg, source(g)));
-	emit(g, RAW(0x57, reg, 0, 0, 15));
-	if (first)
-		emit(g, ADD_K(reg, first));
-	for (uint32_t i = 0; i < n; i++) {
-		cases[i] = g->program->ncode;
-		emit(g, RAW(wide ? 0x15 : 0x16, reg, 0, 0, first + i));
+	s.is_signed = number < 0 || one_in(g, 2);
+	emit(g, MOV_X(s.reg, source(g)));
+	emit(g, RAW(0x57, s.reg, 0, 0, s.n < 16 ? 15 : 63));
+	if (number)
+		emit(g, ADD_K(s.reg, number));
+	for (uint32_t i = 0; i < s.n; i++) {
+		s.numbers[i] = number;
+		number += one_in(g, 8) ? 2 : !one_in(g, 16); /* also one twice */
 	}
+	if (one_in(g, 2))
+		emit_tree(g, &s, 0, s.n, true);
+	else
+		emit_comparisons(g, &s, 0, s.n, true);
+	for (uint32_t i = 0; i < s.nothers; i++)
+		land(g, s.others[i]);
 	emit_plain(g, ISA_ADD64_X);
-	leave[n] = g->program->ncode;
+	s.leave[s.n] = g->program->ncode;
 	emit(g, JA(0));
-	for (uint32_t i = 0; i < n; i++) {
-		land(g, cases[i]);
+	for (uint32_t i = 0; i < s.n; i++) {
+		land(g, s.jumps[i]);
 		emit_plain(g, one_in(g, 2) ? ISA_XOR64_K : ISA_MOV64_K);
-		leave[i] = g->program->ncode;
-		if (i + 1 < n)
+		s.leave[i] = g->program->ncode;
+		if (i + 1 < s.n)
 			emit(g, JA(0));
 	}
-	for (uint32_t i = 0; i <= n; i++)
-		if (i + 1 != n)
-			land(g, leave[i]);
+	for (uint32_t i = 0; i <= s.n; i++)
+		if (i + 1 != s.n)
+			land(g, s.leave[i]);
 }
 
 void shape_if_else(struct generator *g)

@@ -37,8 +37,9 @@ static const struct jit_target targets[] = {
 	  .has_modify = true,
 	  .has_branch_memory = true,
 	  .has_lea_scaled_off = true,
+	  .least_cases = 3,
 	  .can_address = any_address },
-	{ .name = "plain", .can_address = plain_address },
+	{ .name = "plain", .least_cases = 6, .can_address = plain_address },
 };
 
 static void show(const struct eval *eval)

@@ -54,6 +54,7 @@ static const char *const bugs[] = {
 	"short results of C are extended to 32 bits only",
 	"a multiplier of 65 bits shifts one bit too far",
 	"a loop that has lost its counter runs at least twice",
+	"a table of a switch has one entry less",
 };
 
 struct found {

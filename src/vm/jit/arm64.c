@@ -485,6 +485,7 @@ const struct jit_target jit_arm64 = {
 	.has_modify = false,
 	.has_branch_memory = false,
 	.has_lea_scaled_off = false,
+	.least_cases = 11, /* fewer instructions than a tree of comparisons */
 	.can_address = can_address,
 	.begin = a64_begin,
 	.function = arm64_function,

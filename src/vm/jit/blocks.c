@@ -64,6 +64,14 @@ int jit_reserve(struct jit_function *function, size_t ninsns, size_t nblocks)
 	return 0;
 }
 
+int jit_reserve_targets(struct jit_function *function, size_t ntargets)
+{
+	return grow(&function->targets, &function->targets_capacity, function->ntargets + ntargets,
+		    sizeof(*function->targets))
+		       ? err_nomem(function->err)
+		       : 0;
+}
+
 void jit_release(struct jit_function *function)
 {
 	free(function->insns);

@@ -3,7 +3,7 @@
  * The compiler's intermediate form and the seams between its parts:
  *
  *	lower.c      BPF instructions of one function -> blocks of struct jit_insn (driven by insn.def)
- *	passes       copy propagation, liveness and dead code, fusion, division, layout: each edits the
+ *	passes       copy propagation, liveness and dead code, fusion, switches, layout: each edits the
  *	             function in place, is linear, and can be switched off (enum vm_pass)
  *	x86.c arm64.c  a block list in layout order -> machine code in a struct jit_code
  *	engine.c     the whole vm: memory, tables, entry from C, faults, interrupts
@@ -298,6 +298,8 @@ struct jit_target {
 	bool has_modify;         /* JIT_MODIFY */
 	bool has_branch_memory;  /* JIT_BRANCH with a memory operand */
 	bool has_lea_scaled_off; /* LEA and memory operands with index and off at once */
+	/* Fewer cases of a switch are better compared one by one; 0: any number is. */
+	unsigned int least_cases;
 	/* Can one instruction access size bytes (0: LEA) at base + (index << scale) + off? */
 	bool (*can_address)(bool has_index, unsigned int scale, int64_t off, unsigned int size);
 	/* Once a vm, before the functions: the stub that enters from C, and shared stubs.

@@ -119,6 +119,11 @@ int jit_optimise(struct jit_function *function)
 		arena = all;
 		jit_graph_make(function, &arena, &graph);
 	}
+	if (function->passes & VM_PASS_SWITCH) {
+		stale = jit_make_switches(function, &graph, arena);
+		if (stale < 0 || (stale && make_again(function, &graph, &all, &arena)))
+			return -ENOMEM;
+	}
 	if (function->passes & VM_PASS_LAYOUT)
 		jit_lay_out(function, &graph, arena);
 	else

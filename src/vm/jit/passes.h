@@ -22,6 +22,8 @@ void *jit_take(struct jit_arena *arena, size_t count, size_t size);
 
 /* Makes room for @ninsns more instructions and @nblocks more blocks. */
 int jit_reserve(struct jit_function *function, size_t ninsns, size_t nblocks);
+/* ... for more targets of switches. */
+int jit_reserve_targets(struct jit_function *function, size_t ntargets);
 
 /* 0 for JIT_NONE. */
 static inline uint16_t jit_bit(uint8_t reg)
@@ -177,6 +179,10 @@ bool jit_fuse_memory(struct jit_function *function, const struct jit_graph *grap
 
 /* thread.c: true: the graph is out of date. */
 bool jit_thread_jumps(struct jit_function *function, const struct jit_graph *graph);
+
+/* switch.c: 1: tables have taken the place of branches, the graph is out of date; 0; -ENOMEM. */
+int jit_make_switches(struct jit_function *function, const struct jit_graph *graph,
+		      struct jit_arena arena);
 
 /* layout.c: sets order, turns branches round. align.c: sets `align`. */
 size_t jit_layout_size(const struct jit_function *function);

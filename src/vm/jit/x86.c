@@ -15,6 +15,10 @@
 #define FUNCTION_ALIGN 16
 #define CACHE_LINE     64
 
+/* Branches are predicted from what went before, a jump through a table less well: measured, up to a
+ * dozen cases are faster compared, from two dozen on the table is, whatever the order they come in. */
+#define LEAST_CASES 24
+
 /* ---- instructions ---- */
 
 static void emit_insn(struct x86 *x, const struct jit_insn *insn)
@@ -481,6 +485,7 @@ const struct jit_target jit_x86 = {
 	.has_modify = true,
 	.has_branch_memory = true,
 	.has_lea_scaled_off = true,
+	.least_cases = LEAST_CASES,
 	.can_address = can_address,
 	.begin = x86_begin,
 	.function = x86_function,

@@ -41,6 +41,7 @@ static const struct jit_target test_target = {
 	.has_modify = true,
 	.has_branch_memory = true,
 	.has_lea_scaled_off = true,
+	.least_cases = 4,
 	.can_address = test_can_address,
 };
 

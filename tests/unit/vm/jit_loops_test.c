@@ -222,6 +222,110 @@ static void renaming_moves_vanish(void **state)
 	       RAW(0xad, 1, 2, -5, 0), EXIT());
 }
 
+#define JSLT_K(dst, imm, off) RAW(0xc5, dst, 0, off, imm)
+
+/* r0 is one of four numbers or 9: */
+#define ARMS                                                                                \
+	MOV_K(0, 9), EXIT(), MOV_K(0, 4), EXIT(), MOV_K(0, 3), EXIT(), MOV_K(0, 2), EXIT(), \
+		MOV_K(0, 1), EXIT()
+
+/* One comparison behind the other; what is compared twice goes where it goes first. */
+static void chains_become_tables(void **state)
+{
+	(void)state;
+	expect(VM_PASS_SWITCH | VM_PASS_LAYOUT,
+	       "b0:\n"
+	       "\tr1 = r1 + r2\n"
+	       "\tswitch r1 - -1: b9 b6 b8 b7 b6 else b5\n"
+	       "b5:\n"
+	       "\tr0 = 9\n"
+	       "\texit\n"
+	       "b6:\n"
+	       "\tr0 = 4\n"
+	       "\texit\n"
+	       "b7:\n"
+	       "\tr0 = 3\n"
+	       "\texit\n"
+	       "b8:\n"
+	       "\tr0 = 2\n"
+	       "\texit\n"
+	       "b9:\n"
+	       "\tr0 = 1\n"
+	       "\texit\n",
+	       ADD_X(1, 2), JEQ_K(1, -1, 12), JEQ_K(1, 1, 9), JEQ_K(1, 2, 6), JEQ_K(1, 3, 3),
+	       JEQ_K(1, 0, 2), ARMS);
+}
+
+/* As the dump has them, when the first one is number 4. */
+#define DUMPED_ARMS  \
+	"b4:\n"      \
+	"\tr0 = 9\n" \
+	"\texit\n"   \
+	"b5:\n"      \
+	"\tr0 = 4\n" \
+	"\texit\n"   \
+	"b6:\n"      \
+	"\tr0 = 3\n" \
+	"\texit\n"   \
+	"b7:\n"      \
+	"\tr0 = 2\n" \
+	"\texit\n"   \
+	"b8:\n"      \
+	"\tr0 = 1\n" \
+	"\texit\n"
+
+/* ... not when there are only three, or when they lie far apart. */
+static void short_and_sparse_chains_stay(void **state)
+{
+	(void)state;
+	expect(VM_PASS_SWITCH,
+	       "b0:\n"
+	       "\tif r1 == 1 goto b7 else b1\n"
+	       "b1:\n"
+	       "\tif r1 == 2 goto b6 else b2\n"
+	       "b2:\n"
+	       "\tif r1 == 3 goto b5 else b3\n"
+	       "b3:\n"
+	       "\tif r1 & 15 goto b8 else b4\n" DUMPED_ARMS,
+	       JEQ_K(1, 1, 9), JEQ_K(1, 2, 6), JEQ_K(1, 3, 3), RAW(0x45, 1, 0, 8, 15), ARMS);
+	expect(VM_PASS_SWITCH,
+	       "b0:\n"
+	       "\tif r1 == 1 goto b7 else b1\n"
+	       "b1:\n"
+	       "\tif r1 == 2 goto b6 else b2\n"
+	       "b2:\n"
+	       "\tif r1 == 3 goto b5 else b3\n"
+	       "b3:\n"
+	       "\tif r1 == 15 goto b8 else b4\n" DUMPED_ARMS,
+	       JEQ_K(1, 1, 9), JEQ_K(1, 2, 6), JEQ_K(1, 3, 3), JEQ_K(1, 15, 8), ARMS);
+}
+
+/* -3, what is left of -2, -1 and 0: the rest goes where -4 does. */
+static void trees_become_tables(void **state)
+{
+	(void)state;
+	expect(VM_PASS_SWITCH | VM_PASS_LAYOUT,
+	       "b0:\n"
+	       "\tswitch r1 - -3: b9 b8 b11 b10 else b7\n"
+	       "b7:\n"
+	       "\tr0 = 9\n"
+	       "\texit\n"
+	       "b10:\n"
+	       "\tr0 = 2\n"
+	       "\texit\n"
+	       "b11:\n"
+	       "\tr0 = 1\n"
+	       "\texit\n"
+	       "b8:\n"
+	       "\tr0 = 4\n"
+	       "\texit\n"
+	       "b9:\n"
+	       "\tr0 = 3\n"
+	       "\texit\n",
+	       JSLT_K(1, -1, 3), JEQ_K(1, -1, 13), JEQ_K(1, 0, 10), JA(3), JEQ_K(1, -3, 6),
+	       JSLT_K(1, -3, 1), JA(2), ARMS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +334,9 @@ int main(void)
 		cmocka_unit_test(long_tests_come_first),
 		cmocka_unit_test(jumps_are_threaded),
 		cmocka_unit_test(traps_are_out_of_line),
+		cmocka_unit_test(chains_become_tables),
+		cmocka_unit_test(short_and_sparse_chains_stay),
+		cmocka_unit_test(trees_become_tables),
 		cmocka_unit_test(short_loops_are_aligned),
 		cmocka_unit_test(sinks_out_of_loops),
 		cmocka_unit_test(counters_become_addresses),
