@@ -22,7 +22,7 @@ build:
 	@$(call MESON_SETUP,build,) ninja --quiet -C build
 
 build-sanitize:
-	@$(call MESON_SETUP,build-sanitize,-Db_sanitize=address$(comma)undefined -Db_lundef=false -Dtools=false) \
+	@$(call MESON_SETUP,build-sanitize,-Db_sanitize=address$(comma)undefined -Db_lundef=false -Doptimization=1 -Dwerror=false -Dtools=false) \
 		ninja --quiet -C build-sanitize
 
 build-arm64: build
