@@ -228,23 +228,34 @@ static int start_script_totals(struct session *session, struct err *err)
 	return code;
 }
 
-/* Leaders last: a group begins to count when its leader does. */
-static int enable_pmus(struct session *session, struct err *err)
+static int enable_some(struct session *session, bool members, int cpu, struct err *err)
 {
 	size_t i;
 
-	for (i = session->npmus; i-- > 0;) {
+	for (i = 0; i < session->npmus; i++) {
 		struct session_pmu *pmu = &session->pmus[i];
 		int code;
 
-		if (pmu_counter_state(pmu->counter) != PMU_OPEN)
+		if (pmu_counter_state(pmu->counter) != PMU_OPEN ||
+		    pmu_counter_grouped(pmu->counter) != members)
 			continue;
-		code = pmu_enable(pmu->counter);
+		code = cpu < 0 ? pmu_enable(pmu->counter) : pmu_enable_cpu(pmu->counter, cpu);
 		if (code)
 			return err_set(err, code, "%s: %s: cannot be enabled: %s", pmu->name,
 				       pmu->event, strerror(-code));
 	}
 	return 0;
+}
+
+/*
+ * Leaders last: a group begins to count when its leader does. Else in their order, so that of pinned
+ * events the later ones find no counter, from the first moment on.
+ */
+int session_enable_pmus(struct session *session, int cpu, struct err *err)
+{
+	int code = enable_some(session, true, cpu, err);
+
+	return code ? code : enable_some(session, false, cpu, err);
 }
 
 /*
@@ -257,7 +268,7 @@ int session_enable_counters(struct session *session, struct err *err)
 	size_t i;
 	int code;
 
-	code = enable_pmus(session, err);
+	code = session_enable_pmus(session, -1, err);
 	if (code)
 		return code;
 	if (!kern_totals_needed(session->kern))
@@ -278,7 +289,7 @@ int session_enable_counters(struct session *session, struct err *err)
 /* After attach. */
 int session_resume_counters(struct session *session, struct err *err)
 {
-	return kern_totals_needed(session->kern) ? 0 : enable_pmus(session, err);
+	return kern_totals_needed(session->kern) ? 0 : session_enable_pmus(session, -1, err);
 }
 
 void session_disable_counters(struct session *session)

@@ -129,9 +129,8 @@ static int open_there(struct session *session, int cpu, struct err *err)
 		if (code)
 			return code;
 	}
-	for (i = session->npmus; i-- > 0;)
-		pmu_enable_cpu(session->pmus[i].counter, cpu);
-	return tell_totals(session, cpu, err);
+	code = session_enable_pmus(session, cpu, err);
+	return code ? code : tell_totals(session, cpu, err);
 }
 
 static int sample_there(struct session *session, int cpu, struct err *err)

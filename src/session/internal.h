@@ -159,6 +159,8 @@ const struct pmu_counter *session_group_leader(const struct session *session,
 /* @counters: one per PMU. */
 int session_start_totals(struct session *session, struct kern *kern,
 			 struct pmu_counter *const *counters, struct err *err);
+/* All that are open, on @cpu (-1: on all). */
+int session_enable_pmus(struct session *session, int cpu, struct err *err);
 int session_enable_counters(struct session *session, struct err *err);
 int session_resume_counters(struct session *session, struct err *err);
 void session_disable_counters(struct session *session);

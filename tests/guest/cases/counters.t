@@ -175,17 +175,17 @@ come_and_go() {{
 	cpu1 0
 	faults 0
 	cpu1 1
-	sleep 1
+	sleep 0.5
 	faults 1
 	cpu1 0; cpu1 1 # too quick for anybody who only looks now and then
-	sleep 1
+	sleep 0.5
 	faults 1
 }}
 export -f cpu1 faults come_and_go
 part hotplug $DUET run -v $HOTPLUG -- bash -c come_and_go
 cpu1 0
-part comes $DUET run -v $HOTPLUG -- bash -c 'cpu1 1; sleep 1; faults 1'
-part only0 $DUET run -v $HOTPLUG -C 0 -- bash -c 'cpu1 0; cpu1 1; sleep 1; faults 1'
+part comes $DUET run -v $HOTPLUG -- bash -c 'cpu1 1; sleep 0.5; faults 1'
+part only0 $DUET run -v $HOTPLUG -C 0 -- bash -c 'cpu1 0; cpu1 1; sleep 0.5; faults 1'
 """.format(tree=TREE)
 
 
@@ -206,10 +206,13 @@ def check_hotplug(g):
     g.ok(sums and 15360 <= sums[2] <= 19000 and sums[1] >= 5120 and
          abs(sums[0] - sums[1] - sums[2]) <= 100,
          f"CPU 1 goes and comes twice: total, CPU 0, CPU 1: {sums}", part)
+    g.ok("reads 4 wrong 0" in part.out, "the calls meanwhile have their own 5,120 faults", part)
     part = g["comes"]
     sums = hotplug_sums(part)
     g.ok(sums and 5120 <= sums[2] <= 8000 and abs(sums[0] - sums[1] - sums[2]) <= 100,
          f"CPU 1 comes: {sums}", part)
+    samples = re.search(r"^samples (\d+) (\d+)$", part.out, re.M)
+    g.ok(samples and int(samples[2]) > 5, "and is sampled", part)
     part = g["only0"]
     sums = hotplug_sums(part)
     g.ok(sums and sums[2] == 0 and 0 < sums[0] < 5120, f"-C 0 leaves it out: {sums}", part)

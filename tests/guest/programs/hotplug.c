@@ -7,7 +7,12 @@ PMU(faults, "page-faults");
 PMU(minor, "minor-faults");
 PMU_GROUP(both, "faults,minor");
 
+CALLS(calls, 64);
+
+u64 big_reads,
+	wrong_reads; /* reads with 5,120 faults inside, as dd does; with an impossible number */
 struct pmu_sum lapped[8];
+u64 samples[8];
 u64 negative;
 
 static __always_inline void lap(void)
@@ -35,6 +40,35 @@ SEC("raw_tp") int flush(void *ctx)
 	return 0;
 }
 
+SEC("kprobe/vfs_read") int BPF_KPROBE(enter)
+{
+	if (in_target())
+		call_enter(&calls, &faults, PT_REGS_IP(ctx));
+	return 0;
+}
+
+SEC("kretprobe/vfs_read") int BPF_KRETPROBE(leave)
+{
+	struct pmu_sum d;
+
+	if (!in_target() || call_leave(&calls, &faults, &d))
+		return 0;
+	if (d.count - 5110 <= 20)
+		__sync_fetch_and_add(&big_reads, 1);
+	else if (d.count > 5000)
+		__sync_fetch_and_add(&wrong_reads, 1);
+	return 0;
+}
+
+SEC("perf_event/cpu-clock@99") int sample(void *ctx)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	if (cpu < 8)
+		samples[cpu]++;
+	return 0;
+}
+
 SEC("user/exit") int report(void)
 {
 	struct pmu_sum total, a = {}, b = {};
@@ -43,6 +77,8 @@ SEC("user/exit") int report(void)
 	printf("total %d %llu\n", code, total.count);
 	code = pmu_together(&faults, &a, &minor, &b);
 	printf("together %d %llu %llu %d\n", code, a.count, b.count, a.enabled == b.enabled);
+	printf("reads %llu wrong %llu\n", big_reads, wrong_reads);
+	printf("samples %llu %llu\n", samples[0], samples[1]);
 	printf("lapped %llu %llu negative %llu\n", lapped[0].count, lapped[1].count, negative);
 	return 0;
 }
