@@ -51,8 +51,9 @@ static int load(struct bpf_object *object, pid_t target)
 		    bpf_map__set_initial_value(map, &constants, sizeof(constants)))
 			return -1;
 	}
-	bpf_map__set_max_entries(counter, libbpf_num_possible_cpus());
-	if (bpf_object__load(object) || open_counters(bpf_map__fd(counter)))
+	if (counter)
+		bpf_map__set_max_entries(counter, libbpf_num_possible_cpus());
+	if (bpf_object__load(object) || (counter && open_counters(bpf_map__fd(counter))))
 		return -1;
 	return 0;
 }

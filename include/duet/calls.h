@@ -52,7 +52,7 @@ const volatile __u32 __duet_calibrating __weak = 0;
  *   NAME_overhead	what the probe pair costs per PMU slot, set by duet before load: [slot] what of
  *			it lies inside the call; see enum duet_overhead for the rest
  *   NAME_beside	set by duet before load for one CALLS(): its open calls lie beside the totals
- *			in __duet_task, and NAME stays empty
+ *			in __duet_task, and NAME stays empty; 2: there is no other CALLS()
  */
 #define CALLS(name, n)                                                               \
 	_Static_assert((n) > 0, "CALLS: the number of threads is positive");         \
@@ -70,7 +70,8 @@ static void *(*const __duet_current_task)(void) = (void *)158;
 static void *(*const __duet_storage_get)(void *map, void *task, void *value,
 					 __u64 flags) = (void *)156;
 
-#define __DUET_NO_TOTAL (~0ULL) /* in `running`: the total could not be read */
+#define __DUET_ONLY_CALLS 2       /* in NAME_beside */
+#define __DUET_NO_TOTAL   (~0ULL) /* in `running`: the total could not be read */
 
 /*
  * The current thread's total of one counter. A program in a preemptible context (uprobe) may lose
@@ -150,6 +151,7 @@ __duet_call_push(void *calls, struct duet_call_stats *stats, __u32 beside, __u64
 {
 	void *task = __duet_current_task();
 	struct duet_calls *open;
+	struct duet_call *call;
 	__u32 depth;
 
 	*totals = __duet_totals_make(task, error);
@@ -169,8 +171,9 @@ __duet_call_push(void *calls, struct duet_call_stats *stats, __u32 beside, __u64
 		*error = -E2BIG;
 		return NULL;
 	}
-	__duet_call_at(open, depth)->ip = ip;
-	return __duet_call_at(open, depth);
+	call = __duet_call_at(open, depth);
+	call->ip = ip;
+	return call;
 }
 
 static __always_inline long __duet_call_enter(void *calls, struct duet_call_stats *stats,
@@ -191,11 +194,11 @@ static __always_inline long __duet_call_enter(void *calls, struct duet_call_stat
 	return error;
 }
 
-/* One counter of a call that ends: delta = now - at entry - overhead. */
+/* One counter of a call that ends: delta = now - at entry - overhead. @outer: calls around it. */
 static __always_inline long __duet_call_delta(struct duet_task_totals *totals, void *pmu,
 					      __u32 slot, const volatile __s64 *overhead,
-					      const struct duet_call *outer,
-					      const struct pmu_sum *entry, struct pmu_sum *delta)
+					      __u32 outer, const struct pmu_sum *entry,
+					      struct pmu_sum *delta)
 {
 	struct pmu_sum now;
 	long error;
@@ -259,19 +262,19 @@ static __always_inline __u32 __duet_call_find(struct duet_calls *open, __u32 dep
 	return *(volatile __u32 *)&open->found;
 }
 
-/* The innermost open call (of @ip, unless that is 0), and the one around it; calls inside it are
- * given up. NULL: *error as call_leave() returns it. */
+/* The innermost open call (of @ip, unless that is 0), and how many are around it; calls inside it
+ * are given up. NULL: *error as call_leave() returns it. */
 static __always_inline struct duet_call *__duet_call_pop(void *calls, struct duet_call_stats *stats,
 							 __u32 beside, __u64 ip,
 							 struct duet_task_totals **totals,
-							 struct duet_call **outer, long *error)
+							 struct duet_calls **ret_open, __u32 *outer,
+							 long *error)
 {
 	void *task = __duet_current_task();
 	struct duet_calls *open;
 	__u32 depth;
 
 	*error = -ENOENT;
-	*outer = NULL;
 	*totals = __duet_storage_get(&__duet_task, task, 0, 0);
 	open = __duet_calls_of(*totals, calls, task, beside, 0);
 	if (!open || !open->depth) {
@@ -295,8 +298,8 @@ static __always_inline struct duet_call *__duet_call_pop(void *calls, struct due
 	*error = -E2BIG;
 	if (depth >= DUET_CALL_DEPTH)
 		return NULL;
-	if (depth)
-		*outer = __duet_call_at(open, depth - 1);
+	*ret_open = open;
+	*outer = depth;
 	*error = 0;
 	return __duet_call_at(open, depth);
 }
@@ -314,6 +317,12 @@ static __always_inline void __duet_call_forget(struct duet_task_totals *totals, 
 			     -overhead[DUET_OVERHEAD_ALL * DUET_PMU_MAX + slot]);
 }
 
+/* May there be calls around it? */
+static __always_inline int __duet_call_is_seen(__u32 outer, __u32 beside)
+{
+	return outer || beside != __DUET_ONLY_CALLS;
+}
+
 static __always_inline long __duet_call_leave(void *calls, struct duet_call_stats *stats,
 					      __u32 beside, const volatile __s64 *overhead,
 					      __u64 ip, void *pmu_a, __u32 slot_a,
@@ -321,13 +330,15 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 					      struct pmu_sum *delta_b)
 {
 	struct duet_task_totals *totals;
-	struct duet_call *call, *outer;
+	struct duet_calls *open;
+	struct duet_call *call;
+	__u32 outer = 0;
 	long error;
 
 	__duet_sum_clear(delta_a);
 	if (pmu_b)
 		__duet_sum_clear(delta_b);
-	call = __duet_call_pop(calls, stats, beside, ip, &totals, &outer, &error);
+	call = __duet_call_pop(calls, stats, beside, ip, &totals, &open, &outer, &error);
 	if (!call || !totals)
 		return error;
 	error = call->state;
@@ -338,9 +349,11 @@ static __always_inline long __duet_call_leave(void *calls, struct duet_call_stat
 						&call->at[1], delta_b))
 			error = 0;
 	}
-	__duet_call_forget(totals, slot_a, overhead);
-	if (pmu_b)
-		__duet_call_forget(totals, slot_b, overhead);
+	if (__duet_call_is_seen(outer, beside)) {
+		__duet_call_forget(totals, slot_a, overhead);
+		if (pmu_b)
+			__duet_call_forget(totals, slot_b, overhead);
+	}
 	if (__duet_calibrating) {
 		__duet_calibration_note(slot_a, delta_a);
 		if (pmu_b)

@@ -160,11 +160,13 @@ static int run_open_hooks(struct session *session, struct err *err)
 
 /* ---- load ------------------------------------------------------------------------------------- */
 
-/* CALLS(): the open calls of the first one lie beside the totals, the others' in their own maps. */
+/* CALLS(): the open calls of the first one lie beside the totals (1, or 2 when it is the only one),
+ * the others' in their own maps. */
 static void choose_calls(struct session *session)
 {
 	const struct user_half *user = session->split.user;
 	size_t i, suffix = strlen("_beside");
+	uint32_t *first = NULL;
 
 	for (i = 0; i < user->nvariables; i++) {
 		const char *name = user->variables[i].name;
@@ -178,8 +180,12 @@ static void choose_calls(struct session *session)
 		beside = session_variable_data(session, name, sizeof(*beside));
 		if (!beside || !session_variable(session, stats))
 			continue;
-		*beside = 1;
-		return;
+		if (first) {
+			*first = 1;
+			return;
+		}
+		first = beside;
+		*first = 2;
 	}
 }
 

@@ -39,9 +39,10 @@ struct cost {
 };
 struct where {
 	u32 function; /* as probe_instance() numbers them */
-	u32 pid;      /* 0 unless by process */
+	u32 pid;
 };
-HASH(__costs, 4096, struct where, struct cost);
+ARRAY(__costs, FUNCTIONS, struct cost); /* unless by process */
+HASH(__costs_by_process, 4096, struct where, struct cost);
 
 struct row {
 	char function[NAME];
@@ -57,15 +58,35 @@ HASH(by_function_and_process, 4096, struct row, struct cost);
 /* ---- kernel half ------------------------------------------------------------------------------ */
 
 const volatile u32 per_process = 0; /* by_process, as a constant */
+const volatile u32 single = 0;      /* there is one function: its number is 0 */
 
+static __always_inline struct cost *cost_of(u32 function)
+{
+	struct where where = { .function = function };
+
+	if (!per_process)
+		return bpf_map_lookup_elem(&__costs, &function);
+	where.pid = bpf_get_current_pid_tgid() >> 32;
+	return map_at(&__costs_by_process, &where);
+}
+
+/*
+ * As little as possible for each call, all of it atomic; complete() makes the rest of it. @self is
+ * what the calls inside cost so far, because mostly there are none.
+ */
 static __always_inline void charge(struct pmu_sum *sum, struct pmu_sum *self, struct hist *hist,
 				   const struct pmu_sum *total, const struct pmu_sum *own)
 {
+	struct pmu_sum inner;
+
 	if (!total->running)
 		return;
 	pmu_add(sum, total);
-	pmu_add(self, own);
-	hist_add(hist, pmu_value(total));
+	if (own->running != total->running) {
+		pmu_sub(&inner, total, own);
+		pmu_add(self, &inner);
+	}
+	__sync_fetch_and_add(&hist->slot[hist_log2(pmu_value(total)) & 63], 1);
 }
 
 static __always_inline int begin(u64 function)
@@ -77,36 +98,31 @@ static __always_inline int begin(u64 function)
 static __always_inline int end(u64 function)
 {
 	struct pmu_sum total[DUET_CALL_EVENTS], self[DUET_CALL_EVENTS];
-	struct where where = { .function = function };
 	struct cost *cost;
 
 	if (call_leave_any(&calls, &a, &b, &c, &d, function + 1, total, self))
 		return 0;
-	if (per_process)
-		where.pid = bpf_get_current_pid_tgid() >> 32;
-	cost = map_at(&__costs, &where);
+	cost = cost_of(function);
 	if (!cost)
 		return 0;
-	__sync_fetch_and_add(&cost->calls, 1);
-	if (a_used)
-		charge(&cost->a, &cost->a_self, &cost->a_call, &total[0], &self[0]);
-	if (b_used)
-		charge(&cost->b, &cost->b_self, &cost->b_call, &total[1], &self[1]);
-	if (c_used)
-		charge(&cost->c, &cost->c_self, &cost->c_call, &total[2], &self[2]);
-	if (d_used)
-		charge(&cost->d, &cost->d_self, &cost->d_call, &total[3], &self[3]);
+	/* The others are counted in its histogram. */
+	if (!total[0].running)
+		__sync_fetch_and_add(&cost->calls, 1);
+	charge(&cost->a, &cost->a_self, &cost->a_call, &total[0], &self[0]);
+	charge(&cost->b, &cost->b_self, &cost->b_call, &total[1], &self[1]);
+	charge(&cost->c, &cost->c_self, &cost->c_call, &total[2], &self[2]);
+	charge(&cost->d, &cost->d_self, &cost->d_call, &total[3], &self[3]);
 	return 0;
 }
 
 SEC("kprobe") int enter(struct pt_regs *ctx)
 {
-	return begin(probe_instance(ctx));
+	return begin(single ? 0 : probe_instance(ctx));
 }
 
 SEC("kretprobe") int leave(struct pt_regs *ctx)
 {
-	return end(probe_instance(ctx));
+	return end(single ? 0 : probe_instance(ctx));
 }
 
 SEC("tracepoint") int enter_tracepoint(void *ctx)
@@ -230,6 +246,13 @@ SEC("user/open") int prepare(const struct duet_options *options)
 		return error;
 	choose_events();
 	set_constant(per_process, by_process);
+	set_constant(single, count == 1);
+	if (by_process) {
+		map_max_entries(&by_function, 1);
+	} else {
+		map_max_entries(&__costs_by_process, 1);
+		map_max_entries(&by_function_and_process, 1);
+	}
 	live = options->interval_ns != 0;
 	for (i = 0; i < count; i++) {
 		pairs |= kind_of[i] == PAIR_TRACEPOINT;
@@ -286,23 +309,56 @@ SEC("user/init") int attach_all(const struct duet_options *options)
 
 static struct cost copy;
 
+static void complete(const struct pmu_sum *sum, struct pmu_sum *self, struct hist *hist)
+{
+	u32 i;
+
+	pmu_sub(self, sum, self);
+	hist->n = 0;
+	for (i = 0; i < 64; i++)
+		hist->n += hist->slot[i];
+	hist->sum = sum->running ? pmu_value(sum) : 0;
+}
+
+static void copy_cost(const struct cost *cost)
+{
+	memcpy(&copy, cost, sizeof(copy));
+	complete(&copy.a, &copy.a_self, &copy.a_call);
+	complete(&copy.b, &copy.b_self, &copy.b_call);
+	complete(&copy.c, &copy.c_self, &copy.c_call);
+	complete(&copy.d, &copy.d_self, &copy.d_call);
+	copy.calls += copy.a_call.n;
+}
+
 static long add_row(void *map, const void *key, void *value, void *context)
 {
 	const struct where *where = key;
-	struct row_of_all all = {};
 	struct row row = { .pid = where->pid };
-	u32 function = where->function;
 
-	if (function >= FUNCTIONS)
+	if (where->function >= FUNCTIONS)
 		return 0;
-	memcpy(&copy, value, sizeof(copy));
-	memcpy(row.function, name_of[function], NAME);
-	memcpy(all.function, name_of[function], NAME);
-	if (by_process)
-		bpf_map_update_elem(&by_function_and_process, &row, &copy, BPF_ANY);
-	else
-		bpf_map_update_elem(&by_function, &all, &copy, BPF_ANY);
+	copy_cost(value);
+	memcpy(row.function, name_of[where->function], NAME);
+	bpf_map_update_elem(&by_function_and_process, &row, &copy, BPF_ANY);
 	return 0;
+}
+
+static void add_rows(void)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		struct cost *cost = bpf_map_lookup_elem(&__costs, &i);
+		struct row_of_all row = {};
+
+		if (!cost)
+			continue;
+		copy_cost(cost);
+		if (!copy.calls)
+			continue;
+		memcpy(row.function, name_of[i], NAME);
+		bpf_map_update_elem(&by_function, &row, &copy, BPF_ANY);
+	}
 }
 
 #define COLUMNS                                                                              \
@@ -312,7 +368,10 @@ static long add_row(void *map, const void *key, void *value, void *context)
 
 static void print_costs(void)
 {
-	bpf_for_each_map_elem(&__costs, add_row, NULL, 0);
+	if (by_process)
+		bpf_for_each_map_elem(&__costs_by_process, add_row, NULL, 0);
+	else
+		add_rows();
 	if (by_process)
 		print_map(&by_function_and_process, "title='calls by function and process' "
 						    "cols=function,pid," COLUMNS);
