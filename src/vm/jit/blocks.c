@@ -5,8 +5,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-int jit_scratch(struct jit_function *function, size_t size, struct jit_arena *ret)
+#define POPULATE_LEAST (4ul << 12) /* bytes: less is not worth the call */
+
+/*
+ * A page that is touched for the first time costs a fault, and of a big function that is most of the
+ * time: the kernel makes many at once for less. Where it cannot, it does not matter.
+ */
+void jit_populate(void *memory, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+	const uintptr_t page = sysconf(_SC_PAGESIZE);
+	const uintptr_t start = ((uintptr_t)memory + page - 1) & -page;
+	const uintptr_t end = ((uintptr_t)memory + size) & -page;
+
+	if (size >= POPULATE_LEAST && end > start)
+		(void)madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+#endif
+}
+
+int jit_scratch(struct jit_function *function, size_t size, size_t soon, struct jit_arena *ret)
 {
 	if (size > function->scratch_size) {
 		void *scratch;
@@ -16,6 +36,7 @@ int jit_scratch(struct jit_function *function, size_t size, struct jit_arena *re
 		if (!scratch)
 			return err_nomem(function->err);
 		free(function->scratch);
+		jit_populate(scratch, soon);
 		function->scratch = scratch;
 		function->scratch_size = size;
 	}

@@ -261,27 +261,61 @@ static void know_nothing(struct jit_state *now)
 	now->kind[ISA_FRAME] = JIT_STACK;
 }
 
+/*
+ * What is known at the start of blocks that were reached and not yet looked at: few at a time, so
+ * that they use the same memory again and again.
+ */
+struct starts {
+	struct jit_state *states;
+	uint32_t *of;   /* by place in the walk: its state; JIT_NOWHERE: none */
+	uint32_t *free; /* states that are not in use, the next one last */
+	uint32_t nfree;
+};
+
+static void starts_init(struct starts *starts, uint32_t n, struct jit_arena *arena)
+{
+	starts->of = jit_take(arena, n, sizeof(*starts->of));
+	starts->free = jit_take(arena, n, sizeof(*starts->free));
+	starts->states = jit_take(arena, n, sizeof(*starts->states));
+	starts->nfree = n;
+	for (uint32_t i = 0; i < n; i++)
+		starts->free[i] = n - 1 - i;
+	memset(starts->of, 0xff, n * sizeof(*starts->of)); /* JIT_NOWHERE */
+}
+
+/* Tells those who come next what is known at the end of the block. */
+static void tell_successors(const struct jit_walk *walk, const struct jit_graph *graph,
+			    uint32_t place, struct starts *starts)
+{
+	uint32_t at = graph->forward[place], n = jit_nsuccessors(walk->function, at);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t to = graph->place[*jit_successor(walk->function, at, i)];
+
+		if (to <= place)
+			continue;
+		if (starts->of[to] != JIT_NOWHERE) {
+			meet(&starts->states[starts->of[to]], &walk->now);
+			continue;
+		}
+		starts->of[to] = starts->free[--starts->nfree];
+		starts->states[starts->of[to]] = walk->now;
+	}
+}
+
 /* What is known at the start of the block that is number @place of the walk. */
 static void start(struct jit_walk *walk, const struct jit_graph *graph, uint32_t place,
-		  const struct jit_state *ends, const uint8_t *bits, const uint16_t *writes)
+		  struct starts *starts, const uint8_t *bits, const uint16_t *writes)
 {
-	uint32_t block = graph->forward[place];
+	uint32_t block = graph->forward[place], state = starts->of[place];
 	struct jit_state *now = &walk->now;
-	bool first = true;
 
-	for (uint32_t i = graph->first_pred[block]; i < graph->first_pred[block + 1]; i++) {
-		uint32_t from = graph->place[graph->preds[i]];
-
-		if (from >= place)
-			continue;
-		if (first)
-			*now = ends[from];
-		else
-			meet(now, &ends[from]);
-		first = false;
-	}
-	if (first)
+	if (state == JIT_NOWHERE) {
 		know_nothing(now);
+	} else {
+		*now = starts->states[state];
+		starts->free[starts->nfree++] = state;
+	}
 	if (graph->header[block])
 		enter_loop(now, writes[block]);
 	walk->roots = 0;
@@ -297,7 +331,9 @@ static void start(struct jit_walk *walk, const struct jit_graph *graph, uint32_t
 size_t jit_copies_size(const struct jit_function *function)
 {
 	return jit_bits_size(function) +
-	       function->nblocks * (sizeof(struct jit_state) + sizeof(uint16_t)) + 32;
+	       function->nblocks *
+		       (sizeof(struct jit_state) + sizeof(uint16_t) + 2 * sizeof(uint32_t)) +
+	       64;
 }
 
 bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
@@ -308,12 +344,13 @@ bool jit_copies(struct jit_function *function, const struct jit_graph *graph,
 				 .inlines = function->passes & VM_PASS_INLINE };
 	const uint16_t *writes = jit_find_writes(function, graph, &arena);
 	const uint8_t *bits = jit_find_bits(function, graph, writes, &arena);
-	struct jit_state *ends = jit_take(&arena, graph->nblocks, sizeof(*ends));
+	struct starts starts;
 
+	starts_init(&starts, graph->nblocks, &arena);
 	for (uint32_t place = 0; place < graph->nblocks; place++) {
-		start(&walk, graph, place, ends, bits, writes);
+		start(&walk, graph, place, &starts, bits, writes);
 		walk_block(&walk, graph->forward[place]);
-		ends[place] = walk.now;
+		tell_successors(&walk, graph, place, &starts);
 	}
 	return walk.decided;
 }

@@ -114,20 +114,23 @@ enum jit_condition {
 /* JIT_CALL_C in checked mode: the contract demands nothing, the function is called as it is. */
 #define JIT_FLAG_DIRECT 16
 
+/* 32 bytes: new pages are much of what compiling costs. */
 struct jit_insn {
-	uint8_t op;    /* enum jit_op */
-	uint8_t sub;   /* enum jit_condition; enum jit_op of JIT_MODIFY and JIT_ATOMIC; ... */
-	uint8_t width; /* of the computation: 4 or 8 */
-	uint8_t size;  /* of the memory access or extension: 1, 2, 4, 8 */
-	uint8_t flags; /* JIT_FLAG_ */
+	uint8_t op;        /* enum jit_op */
+	uint8_t sub;       /* enum jit_condition; enum jit_op of JIT_MODIFY and JIT_ATOMIC; ... */
+	uint8_t width : 4; /* of the computation: 4 or 8 */
+	uint8_t scale : 4; /* of index: log2, 0 to 3 */
+	uint8_t size;      /* of the memory access or extension: 1, 2, 4, 8 */
+	uint8_t flags;     /* JIT_FLAG_ */
 	uint8_t dst, a, b;
-	uint8_t base, index, scale; /* scale: log2, 0 to 3 */
-	uint16_t live;              /* bit n: rn is live after this instruction (jit_liveness()) */
+	uint8_t base, index;
+	uint16_t live; /* bit n: rn is live after this instruction (jit_liveness()) */
 	int32_t off;
 	uint32_t insn;   /* index in vm_image.code, for faults, traces and listings */
 	uint32_t target; /* of calls and checks: see there */
 	uint64_t imm;
 };
+_Static_assert(sizeof(struct jit_insn) == 32, "see above");
 
 struct jit_block {
 	uint32_t first, count; /* in jit_function.insns; the last one is an end (never empty) */

@@ -495,7 +495,7 @@ int jit_lower(struct jit_function *function)
 			      .first = code->first };
 	struct jit_arena arena;
 
-	if (jit_scratch(function, (size_t)code->count * 8 + 32, &arena))
+	if (jit_scratch(function, (size_t)code->count * 8 + 32, (size_t)code->count * 8, &arena))
 		return -ENOMEM;
 	l.ops = jit_take(&arena, l.count, sizeof(*l.ops));
 	l.block_at = jit_take(&arena, l.count + 1, sizeof(*l.block_at));
@@ -506,6 +506,8 @@ int jit_lower(struct jit_function *function)
 	if (jit_reserve(function, 2 * (size_t)l.count + function->nblocks + ENTRY_ROOM,
 			function->nblocks))
 		return -ENOMEM;
+	jit_populate(function->blocks, function->nblocks * sizeof(*function->blocks));
+	jit_populate(function->insns, (l.count + function->nblocks) * sizeof(*function->insns));
 	fill_blocks(&l);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The order of the passes. */
-#include "vm/jit/passes.h"
+#include "vm/jit/values.h"
 
 #include <errno.h>
 
@@ -32,16 +32,18 @@ static void clear_unset(struct jit_function *function)
 	}
 }
 
-static size_t scratch_size(const struct jit_function *function)
+/* Scratch memory of all passes: the graph, and what one of them needs besides. */
+static int make_scratch(struct jit_function *function, struct jit_arena *ret)
 {
-	const size_t sizes[] = { jit_copies_size(function), jit_liveness_size(function),
+	const size_t sizes[] = { jit_bits_size(function), jit_liveness_size(function),
 				 jit_layout_size(function), jit_align_size(function) };
-	size_t most = 0;
+	const size_t graph = jit_graph_size(function);
+	size_t soon = 0, most = jit_copies_size(function); /* little of which is used as a rule */
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (sizes[i] > most)
-			most = sizes[i];
-	return jit_graph_size(function) + most;
+		soon = sizes[i] > soon ? sizes[i] : soon;
+	most = soon > most ? soon : most;
+	return jit_scratch(function, graph + most, graph + soon, ret);
 }
 
 /*
@@ -82,7 +84,7 @@ static int change_insns(struct jit_function *function, struct jit_graph *graph,
 static int make_again(struct jit_function *function, struct jit_graph *graph, struct jit_arena *all,
 		      struct jit_arena *arena)
 {
-	if (jit_scratch(function, scratch_size(function), all))
+	if (make_scratch(function, all))
 		return -ENOMEM;
 	*arena = *all;
 	jit_graph_make(function, arena, graph);
@@ -103,7 +105,7 @@ int jit_optimise(struct jit_function *function)
 	struct jit_arena all, arena;
 	int stale;
 
-	if (jit_scratch(function, scratch_size(function), &all))
+	if (make_scratch(function, &all))
 		return -ENOMEM;
 	stale = change_insns(function, &graph, all);
 	arena = all;

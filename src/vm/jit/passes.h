@@ -15,10 +15,14 @@ struct jit_arena {
 	uint8_t *at, *end;
 };
 
-/* Empties the scratch memory and makes it at least @size bytes. 0 or -ENOMEM. */
-int jit_scratch(struct jit_function *function, size_t size, struct jit_arena *ret);
+/* Empties the scratch memory and makes it at least @size bytes, of which the first @soon will be
+ * written. 0 or -ENOMEM. */
+int jit_scratch(struct jit_function *function, size_t size, size_t soon, struct jit_arena *ret);
 /* @count elements of @size bytes, not cleared. The arena must have been made big enough. */
 void *jit_take(struct jit_arena *arena, size_t count, size_t size);
+
+/* Memory that will be written soon, all of it. */
+void jit_populate(void *memory, size_t size);
 
 /* Makes room for @ninsns more instructions and @nblocks more blocks. */
 int jit_reserve(struct jit_function *function, size_t ninsns, size_t nblocks);
