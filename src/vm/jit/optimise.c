@@ -77,6 +77,8 @@ static int change_insns(struct jit_function *function, struct jit_graph *graph,
 	if (function->passes & VM_PASS_MODIFY && jit_fuse_memory(function, graph) &&
 	    function->passes & VM_PASS_ADDRESS) /* addresses have fewer readers */
 		jit_fold_addresses(function, graph);
+	if (function->passes & VM_PASS_COPY)
+		jit_order_parts(function, graph);
 	return function->passes & (VM_PASS_COPY | VM_PASS_DEAD) ? jit_sink(function, graph) : 0;
 }
 

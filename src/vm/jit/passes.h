@@ -173,6 +173,9 @@ int jit_sink(struct jit_function *function, const struct jit_graph *graph);
 int jit_drop_counters(struct jit_function *function, const struct jit_graph *graph,
 		      struct jit_arena arena);
 
+/* order.c */
+void jit_order_parts(struct jit_function *function, const struct jit_graph *graph);
+
 /* fold.c: `a sub b` is `b turned a`. */
 uint8_t jit_turned(uint8_t condition);
 

@@ -251,6 +251,26 @@ static void sums_become_one_instruction(void **state)
 	       ADD_X(0, 3), EXIT());
 }
 
+/* r3 was loaded last, r2 before it, r4 nowhere. */
+static void parts_come_in_order(void **state)
+{
+	(void)state;
+	expect(VM_PASS_COPY,
+	       "b0:\n"
+	       "\tr0 = u64 [r1]\n"
+	       "\tr2 = u64 [r1 + 8]\n"
+	       "\tr3 = u64 [r1 + 16]\n"
+	       "\tr0 = r0 + r4\n"
+	       "\tr0 = r0 + r2\n"
+	       "\tr0 = r0 + r3\n"
+	       "\tr0 = r0 ^ r3\n"
+	       "\tr0 = r0 - r4\n"
+	       "\tr0 = r0 + r3\n"
+	       "\texit\n",
+	       LDX_DW(0, 1, 0), LDX_DW(2, 1, 8), LDX_DW(3, 1, 16), ADD_X(0, 3), ADD_X(0, 4),
+	       ADD_X(0, 2), RAW(0xaf, 0, 3, 0, 0), RAW(0x1f, 0, 4, 0, 0), ADD_X(0, 3), EXIT());
+}
+
 static void read_modify_write(void **state)
 {
 	(void)state;
@@ -422,6 +442,7 @@ int main(void)
 		cmocka_unit_test(sums_that_are_needed_stay),
 		cmocka_unit_test(sums_whose_operands_change_stay),
 		cmocka_unit_test(sums_become_one_instruction),
+		cmocka_unit_test(parts_come_in_order),
 		cmocka_unit_test(read_modify_write),
 		cmocka_unit_test(no_modify_when_the_value_is_needed),
 		cmocka_unit_test(branches_compare_memory),
