@@ -211,7 +211,8 @@ int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *e
 	}
 	for (i = 0; i < count; i++)
 		pmu_close(open[i]);
-	pmu_sysfs_each(name.system, "", name_core, &name);
+	if (fit.fit < fit.asked)
+		pmu_sysfs_each(name.system, "", name_core, &name);
 	*ret = fit;
 	return 0;
 }

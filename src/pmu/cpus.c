@@ -26,10 +26,10 @@ static int parse_id(const char **text, unsigned long *ret)
 	return 0;
 }
 
-/* Marks the ids of "0-3,7" in @set (of CPU_MAX bytes). */
-static int mark_cpus(const char *text, char *set)
+/* Marks the ids of "0-3,7" in @set, if there is one; *end gets the number behind the highest. */
+static int mark_cpus(const char *text, char *set, size_t *end)
 {
-	for (;;) {
+	for (*end = 0;;) {
 		unsigned long first, last;
 
 		if (parse_id(&text, &first))
@@ -40,7 +40,10 @@ static int mark_cpus(const char *text, char *set)
 			if (parse_id(&text, &last) || last < first)
 				return -EINVAL;
 		}
-		memset(set + first, 1, last - first + 1);
+		if (last >= *end)
+			*end = last + 1;
+		if (set)
+			memset(set + first, 1, last - first + 1);
 		if (!*text)
 			return 0;
 		if (*text++ != ',')
@@ -51,21 +54,23 @@ static int mark_cpus(const char *text, char *set)
 int pmu_cpu_list(const char *text, int **ret, size_t *count)
 {
 	CLEANUP(free_pointer)
-	char *set = calloc(CPU_MAX, 1);
-	size_t i, marked = 0;
+	char *set = NULL;
+	size_t i, end, marked = 0;
 	int *list, code;
 
-	if (!set)
-		return -ENOMEM;
-	code = mark_cpus(text, set);
+	code = mark_cpus(text, NULL, &end);
 	if (code)
 		return code;
-	for (i = 0; i < CPU_MAX; i++)
+	set = calloc(end, 1);
+	if (!set)
+		return -ENOMEM;
+	mark_cpus(text, set, &end);
+	for (i = 0; i < end; i++)
 		marked += set[i];
 	list = calloc(marked, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
-	for (i = marked = 0; i < CPU_MAX; i++) {
+	for (i = marked = 0; i < end; i++) {
 		if (set[i])
 			list[marked++] = i;
 	}

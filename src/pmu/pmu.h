@@ -193,7 +193,7 @@ int pmu_capacities_on(const struct pmu_system *system, struct pmu_capacity **ret
 /* How many of some events count on @cpu at once, beside what others have pinned. */
 struct pmu_fit {
 	int cpu;
-	char pmu[64];       /* of the CPU's core */
+	char pmu[64];       /* of the CPU's core, when they do not fit */
 	unsigned int asked; /* of the events, so many want a counter of the core */
 	unsigned int fit;   /* and so many get one */
 };

@@ -270,12 +270,16 @@ struct core_search {
 	bool found;
 };
 
+/* By its name first: that costs nothing. */
 bool pmu_sysfs_is_core(const struct pmu_system *system, const char *pmu)
 {
-	uint32_t type;
+	static const char *const kinds[] = { "cpu_", "armv", "apple_" };
+	bool core = !strcmp(pmu, "cpu");
+	size_t i;
 
-	return !read_type(system, pmu, &type) &&
-	       (type == PERF_TYPE_RAW || !strncmp(pmu, "armv", 4) || !strncmp(pmu, "cpu_", 4));
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !core; i++)
+		core = !strncmp(pmu, kinds[i], strlen(kinds[i]));
+	return core && pmu_sysfs_exists(system, pmu);
 }
 
 static void search_core(void *context, const char *pmu)
