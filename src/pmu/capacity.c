@@ -190,12 +190,12 @@ static void name_core(void *context, const char *pmu)
 		snprintf(name->fit->pmu, sizeof(name->fit->pmu), "%s", pmu);
 }
 
-int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *events, size_t count,
-	       int cpu, struct pmu_fit *ret)
+static int fit_on_cpu(const struct pmu_system *system, const struct pmu_event *const *events,
+		      size_t count, int cpu, struct pmu_fit *ret)
 {
 	CLEANUP(free_pointer) struct pmu_counter **open = calloc(count + 1, sizeof(*open));
 	struct pmu_fit fit = { .cpu = cpu };
-	struct core_name name = { pmu_system_or_this(system), &fit };
+	struct core_name name = { system, &fit };
 	size_t i;
 
 	if (!open)
@@ -203,21 +203,50 @@ int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *e
 	for (i = 0; i < count; i++) {
 		int code;
 
-		if (!is_core_event(name.system, events[i]))
+		if (!is_core_event(system, events[i]))
 			continue;
-		code = try_pinned(name.system, events[i], cpu, &open[i]);
+		code = try_pinned(system, events[i], cpu, &open[i]);
 		fit.asked += code >= 0;
 		fit.fit += code > 0;
 	}
 	for (i = 0; i < count; i++)
 		pmu_close(open[i]);
 	if (fit.fit < fit.asked)
-		pmu_sysfs_each(name.system, "", name_core, &name);
+		pmu_sysfs_each(system, "", name_core, &name);
 	*ret = fit;
 	return 0;
 }
 
-int pmu_fit(const struct pmu_event *const *events, size_t count, int cpu, struct pmu_fit *ret)
+int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *events, size_t count,
+	       const int *cpus, size_t ncpus, struct pmu_fit *ret)
 {
-	return pmu_fit_on(NULL, events, count, cpu, ret);
+	struct pmu_kind *kinds;
+	size_t nkinds, kind, i;
+	int code;
+
+	system = pmu_system_or_this(system);
+	code = pmu_kinds_find(system, &kinds, &nkinds);
+	if (code)
+		return code;
+	code = fit_on_cpu(system, events, count, cpus[0], ret);
+	/* One CPU for each other kind of cores: the tightest is told. */
+	for (kind = 0; !code && kind < nkinds; kind++) {
+		struct pmu_fit fit;
+
+		for (i = 0; i < ncpus && !pmu_kind_has(&kinds[kind], cpus[i]); i++)
+			;
+		if (i == ncpus || !i)
+			continue;
+		code = fit_on_cpu(system, events, count, cpus[i], &fit);
+		if (!code && fit.asked - fit.fit > ret->asked - ret->fit)
+			*ret = fit;
+	}
+	pmu_kinds_free(kinds, nkinds);
+	return code;
+}
+
+int pmu_fit(const struct pmu_event *const *events, size_t count, const int *cpus, size_t ncpus,
+	    struct pmu_fit *ret)
+{
+	return pmu_fit_on(NULL, events, count, cpus, ncpus, ret);
 }

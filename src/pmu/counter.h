@@ -44,9 +44,14 @@ void pmu_place_close(const struct pmu_counter *counter, struct pmu_place *place)
 
 /* ---- hybrid.c ---- */
 /* The PMUs of the CPU's cores where there are several kinds; none elsewhere. */
-struct pmu_kind;
+struct pmu_kind {
+	uint32_t type;
+	int *cpus;
+	size_t ncpus;
+};
 int pmu_kinds_find(const struct pmu_system *system, struct pmu_kind **ret, size_t *count);
 void pmu_kinds_free(struct pmu_kind *kinds, size_t count);
+bool pmu_kind_has(const struct pmu_kind *kind, int cpu);
 /* Makes of a generic event that of the PMU of @cpu's core; false: it has none. */
 bool pmu_kinds_attr(const struct pmu_kind *kinds, size_t count, int cpu,
 		    struct perf_event_attr *attr);

@@ -14,12 +14,6 @@
 
 #define TYPE_SHIFT 32
 
-struct pmu_kind {
-	uint32_t type;
-	int *cpus;
-	size_t ncpus;
-};
-
 struct kinds {
 	const struct pmu_system *system;
 	struct pmu_kind *found;
@@ -78,7 +72,7 @@ bool pmu_is_generic(const struct pmu_event *event)
 	       (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW);
 }
 
-static bool has_cpu(const struct pmu_kind *kind, int cpu)
+bool pmu_kind_has(const struct pmu_kind *kind, int cpu)
 {
 	size_t i;
 
@@ -92,7 +86,7 @@ bool pmu_kinds_attr(const struct pmu_kind *kinds, size_t count, int cpu,
 {
 	size_t i;
 
-	for (i = 0; i < count && !has_cpu(&kinds[i], cpu); i++)
+	for (i = 0; i < count && !pmu_kind_has(&kinds[i], cpu); i++)
 		;
 	if (i == count)
 		return false;

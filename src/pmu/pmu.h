@@ -190,18 +190,20 @@ struct pmu_capacity {
 int pmu_capacities(struct pmu_capacity **ret, size_t *count, struct err *err);
 int pmu_capacities_on(const struct pmu_system *system, struct pmu_capacity **ret, size_t *count,
 		      struct err *err);
-/* How many of some events count on @cpu at once, beside what others have pinned. */
+/* How many of some events count at once, beside what others have pinned. */
 struct pmu_fit {
-	int cpu;
-	char pmu[64];       /* of the CPU's core, when they do not fit */
+	int cpu;            /* where it was tried */
+	char pmu[64];       /* of its core, when they do not fit */
 	unsigned int asked; /* of the events, so many want a counter of the core */
 	unsigned int fit;   /* and so many get one */
 };
-/* Tries it, like pmu_capacities(): each pinned, alone. Events that cannot be opened, and those of
- * other PMUs, are passed over. -ENOMEM. */
-int pmu_fit(const struct pmu_event *const *events, size_t count, int cpu, struct pmu_fit *ret);
+/* Tries it, like pmu_capacities(): each pinned, alone, on the first of @cpus; of several kinds of
+ * cores the tightest is told. Events that cannot be opened, and those of other PMUs, are passed
+ * over. -ENOMEM. */
+int pmu_fit(const struct pmu_event *const *events, size_t count, const int *cpus, size_t ncpus,
+	    struct pmu_fit *ret);
 int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *events, size_t count,
-	       int cpu, struct pmu_fit *ret);
+	       const int *cpus, size_t ncpus, struct pmu_fit *ret);
 /* A process that has events open, and how many. */
 struct pmu_user {
 	pid_t pid;

@@ -144,7 +144,7 @@ static void warn_of_turns(struct session *session)
 	for (i = 0; i < session->npmus && count < sizeof(events) / sizeof(events[0]); i++)
 		events[count++] = &session->pmus[i].parsed;
 	if (count < 2 || session->options->quiet ||
-	    pmu_fit(events, count, session->cpus[0], &fit) || fit.fit >= fit.asked)
+	    pmu_fit(events, count, session->cpus, session->ncpus, &fit) || fit.fit >= fit.asked)
 		return;
 	log_note("%u hardware events asked, %u fit at once on %s: values will be scaled: ask for "
 		 "fewer, or pin (:D) those that must be exact",

@@ -427,8 +427,8 @@ static void pinned_group_without_counters_is_not_counted(void **state)
 
 /* ---- what fits, and who else is there --------------------------------------------------------------- */
 
-static void fit_of(struct fake *fake, const char *const *texts, size_t count, int cpu,
-		   struct pmu_fit *ret)
+static void fit_of(struct fake *fake, const char *const *texts, size_t count, const int *cpus,
+		   size_t ncpus, struct pmu_fit *ret)
 {
 	const struct pmu_event *events[8];
 	struct pmu_event parsed[8];
@@ -438,7 +438,7 @@ static void fit_of(struct fake *fake, const char *const *texts, size_t count, in
 		events[i] = &parsed[i];
 		assert_int_equal(pmu_parse_on(&fake->system, texts[i], &parsed[i], NULL), 0);
 	}
-	assert_int_equal(pmu_fit_on(&fake->system, events, count, cpu, ret), 0);
+	assert_int_equal(pmu_fit_on(&fake->system, events, count, cpus, ncpus, ret), 0);
 }
 
 static void what_fits_is_found_by_trying(void **state)
@@ -446,26 +446,39 @@ static void what_fits_is_found_by_trying(void **state)
 	static const char *const texts[] = { "cycles",   "page-faults",  "instructions:u",
 					     "branches", "cache-misses", "uncore_x/event=1/",
 					     "r1a8" };
+	static const char *const kinds[] = { "cycles", "cpu_atom/cycles/", "instructions",
+					     "cpu_atom/event=1/" };
 	struct fake *fake = *state;
 	struct pmu_fit fit;
 	int before = dup(STDERR_FILENO), after;
 
 	close(before);
-	fit_of(fake, texts, 7, 0, &fit);
+	fit_of(fake, texts, 7, four, 4, &fit);
 	assert_int_equal(fit.asked, 5);
 	assert_int_equal(fit.fit, 3);
 	assert_string_equal(fit.pmu, "cpu");
 	kernel_start(fake, 6);
-	fit_of(fake, texts, 7, 0, &fit);
+	fit_of(fake, texts, 7, four, 4, &fit);
 	assert_int_equal(fit.fit, 5);
 	kernel_start(fake, 2);
 	kernel_make_hybrid(fake);
-	fit_of(fake, texts, 7, 3, &fit);
+	fit_of(fake, texts, 7, four + 3, 1, &fit);
 	assert_int_equal(fit.asked, 5);
 	assert_int_equal(fit.fit, 2);
 	assert_string_equal(fit.pmu, "cpu_atom");
-	fit_of(fake, texts + 1, 1, 0, &fit);
+	fit_of(fake, texts + 1, 1, four, 4, &fit);
 	assert_int_equal(fit.asked, 0);
+	/* Two on every core, two more on one kind of them. */
+	kernel_start(fake, 3);
+	kernel_make_hybrid(fake);
+	fit_of(fake, kinds, 4, four, 4, &fit);
+	assert_int_equal(fit.asked, 4);
+	assert_int_equal(fit.fit, 3);
+	assert_int_equal(fit.cpu, 2);
+	assert_string_equal(fit.pmu, "cpu_atom");
+	fit_of(fake, kinds, 4, four, 2, &fit);
+	assert_int_equal(fit.asked, 2);
+	assert_int_equal(fit.fit, 2);
 	after = dup(STDERR_FILENO); /* nothing is left open */
 	assert_int_equal(after, before);
 	close(after);
