@@ -54,6 +54,7 @@ E='-e instructions:u'
 LOOPS=$P/loops_workload
 for n in {rounds}; do part loops-$n $DUET funcpmu -j $E $LOOPS:loops -- $LOOPS 1000 $n; done
 part nested $DUET funcpmu -j $E $LOOPS:loops -- $LOOPS 100 1000 8
+part nested-kernel $DUET funcpmu -j -e instructions $LOOPS:loops -- $LOOPS 100 1000 8
 part threads $DUET funcpmu -j $E $LOOPS:loops -- $LOOPS 100 1000 3 8
 for n in 8 10 12; do
 	list=$(for i in $(seq $n); do printf 'instructions:u,'; done)
@@ -128,6 +129,14 @@ def check_arm64(g):
     total = value(row, event) / 800 if row else -1
     g.ok(row.get("calls") == 800 and abs(self - 2000) <= 50, f"recursion: self {self:.1f} a call", part)
     g.ok(abs(total - 2000 * 4.5) <= 8 * 50, f"recursion: {total:.1f} a call, inner ones included",
+         part)
+    # With the kernel's part, and so the probes': those of user functions cost more than kprobes.
+    part = g["nested-kernel"]
+    row = tables(part)[0][0] if tables(part) and tables(part)[0] else {}
+    self = value(row, "instructions_self") / 800 if row else -1
+    total = value(row, "instructions") / 800 if row else -1
+    g.ok(row.get("calls") == 800 and abs(self - 2000) <= 200 and abs(total - 2000 * 4.5) <= 900,
+         f"recursion, with the kernel's part: self {self:.1f} a call, {total:.1f} with inner ones",
          part)
     part = g["threads"]
     row = tables(part)[0][0] if tables(part) and tables(part)[0] else {}
