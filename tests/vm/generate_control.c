@@ -182,7 +182,7 @@ void shape_stride(struct generator *g)
 		reg = target(g);
 		emit(g, LDX_B(reg, pointer, below(g, 8)));
 		emit_body(g);
-		out = emit_break(g);
+		out = one_in(g, 2) ? emit_condition(g, source(g)) : SIZE_MAX;
 		emit(g, STX_B(pointer, source(g), below(g, 8)));
 		emit(g, ADD_K(first ? pointer : counter, first ? step : 1));
 		emit(g, ADD_K(first ? counter : pointer, first ? 1 : step));
@@ -190,8 +190,11 @@ void shape_stride(struct generator *g)
 			jump_back(g, RAW(one_in(g, 2) ? 0xa5 : 0x55, counter, 0, 0, turns), start);
 		else
 			jump_back(g, RAW(0xad, counter, limit, 0, 0), start);
-		if (out != SIZE_MAX)
+		if (out != SIZE_MAX) {
+			if (one_in(g, 2)) /* only who breaks out still has the count */
+				emit_constant(g, counter);
 			land(g, out);
+		}
 	}
 	if (limit >= 0)
 		g->read_only &= ~(1u << limit);
@@ -202,7 +205,8 @@ void shape_stride(struct generator *g)
 			continue;
 		g->taken |= 1u << taken;
 		g->read_only &= ~(1u << taken);
-		emit_constant(g, taken);
+		if (taken == pointer || pointer < 0 || counter < 0 || one_in(g, 2))
+			emit_constant(g, taken);
 		give(g, taken);
 	}
 }

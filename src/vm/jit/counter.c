@@ -23,6 +23,7 @@
 struct counter {
 	struct jit_function *function;
 	const struct jit_graph *graph;
+	uint32_t nblocks; /* that the graph knows: those that are made here are in no loop */
 	uint32_t header, last, entry; /* blocks; last: its branch goes back */
 	struct jit_insn *branch, *count, *step, *start;
 	uint8_t reg;
@@ -37,6 +38,11 @@ static bool steps(const struct jit_insn *insn, uint64_t most)
 	       insn->b == JIT_NONE && insn->imm && insn->imm <= most && insn->dst != ISA_FRAME;
 }
 
+static uint32_t place_of(const struct counter *c, uint32_t block)
+{
+	return block < c->nblocks ? c->graph->place[block] : JIT_NOWHERE;
+}
+
 /* The block's branch goes back to the header of a loop as long as c < n or c != n. */
 static bool find_branch(struct counter *c, uint32_t last)
 {
@@ -49,11 +55,11 @@ static bool find_branch(struct counter *c, uint32_t last)
 	if (end->op != JIT_BRANCH || end->width != 8 || end->a == JIT_NONE || end->a == end->b)
 		return false;
 	c->header = block->taken;
-	if (c->graph->place[block->taken] > place) {
+	if (place_of(c, block->taken) > place) {
 		c->header = block->next;
 		condition = condition == JIT_GE ? JIT_LT : condition == JIT_EQ ? JIT_NE : JIT_NOPS;
 	}
-	if (c->graph->place[c->header] > place || block->taken == block->next)
+	if (place_of(c, c->header) > place || block->taken == block->next)
 		return false;
 	c->last = last;
 	c->branch = end;
@@ -87,7 +93,26 @@ static bool find_count(struct counter *c)
 	return c->count;
 }
 
-/* Does nothing else in the loop read or write the counter? */
+static bool is_member(const struct counter *c, uint32_t block)
+{
+	return block == c->header || (block < c->nblocks && c->graph->loop[block] == c->header);
+}
+
+/* Does somebody outside of the loop read the counter, who comes there from this block? */
+static bool is_read_outside(const struct counter *c, uint32_t block)
+{
+	const uint32_t n = jit_nsuccessors(c->function, block);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t to = *jit_successor(c->function, block, i);
+
+		if (!is_member(c, to) && c->function->blocks[to].live_in & jit_bit(c->reg))
+			return true;
+	}
+	return false;
+}
+
+/* Does nothing else read the counter, and nothing else in the loop write it? */
 static bool only_counts(struct counter *c)
 {
 	const struct jit_graph *graph = c->graph;
@@ -98,9 +123,9 @@ static bool only_counts(struct counter *c)
 		const uint32_t at = graph->forward[k];
 		const struct jit_block *block = &function->blocks[at];
 
-		if (at != c->header && graph->loop[at] != c->header)
+		if (!is_member(c, at))
 			continue;
-		if (at != c->header && graph->header[at])
+		if ((at != c->header && graph->header[at]) || is_read_outside(c, at))
 			return false;
 		for (uint32_t i = 0; i < block->count; i++) {
 			const struct jit_insn *insn = &function->insns[block->first + i];
@@ -162,19 +187,14 @@ static bool cannot_wrap(const struct counter *c, const uint8_t *bits)
 {
 	const uint8_t known = bits[(size_t)c->header * ISA_REGISTERS + c->branch->b];
 
-	return known < 64 && c->step->imm <= 1ull << (64 - known);
+	return known && known < 64 && c->step->imm <= 1ull << (64 - known);
 }
 
 static bool find_loop(struct counter *c, uint32_t last)
 {
-	const struct jit_block *blocks = c->function->blocks;
-	uint32_t leaves;
-
 	if (!find_branch(c, last) || !find_entry(c) || !find_count(c) ||
-	    c->graph->place[last] - c->graph->place[c->header] >= MAX_BLOCKS)
-		return false;
-	leaves = c->header == blocks[last].taken ? blocks[last].next : blocks[last].taken;
-	if (blocks[leaves].live_in & jit_bit(c->reg) || !only_counts(c) || !find_step(c))
+	    c->graph->place[last] - c->graph->place[c->header] >= MAX_BLOCKS || !only_counts(c) ||
+	    !find_step(c))
 		return false;
 	if (c->branch->b == JIT_NONE)
 		return c->branch->imm && c->branch->imm <= INT32_MAX / MAX_STEP;
@@ -292,26 +312,27 @@ static void change_loop(struct counter *c)
 	c->branch->imm = 0;
 }
 
-/* Is there a loop that can be changed? Whether it wraps is asked last: it takes a walk. */
+/* Is there a loop that can be changed? @bits: found before the first one is, as the graph is. */
 static bool may_change(struct counter *c, uint32_t last, struct jit_arena arena,
 		       const uint8_t **bits)
 {
 	if (!find_loop(c, last))
 		return false;
 	c->start = find_start(c);
-	if (!c->start || c->branch->b == JIT_NONE)
-		return c->start;
+	if (!c->start)
+		return false;
 	if (!*bits) {
 		const uint16_t *writes = jit_find_writes(c->function, c->graph, &arena);
 
 		*bits = jit_find_bits(c->function, c->graph, writes, &arena);
 	}
-	return cannot_wrap(c, *bits);
+	return c->branch->b == JIT_NONE || cannot_wrap(c, *bits);
 }
 
 int jit_drop_counters(struct jit_function *function, const struct jit_graph *graph,
 		      struct jit_arena arena)
 {
+	const uint32_t nblocks = function->nblocks;
 	const uint8_t *bits = NULL;
 	uint32_t changed = 0;
 
@@ -320,7 +341,7 @@ int jit_drop_counters(struct jit_function *function, const struct jit_graph *gra
 	if (jit_reserve(function, NEW_INSNS * MAX_LOOPS, NEW_BLOCKS * MAX_LOOPS))
 		return -ENOMEM;
 	for (uint32_t k = 0; k < graph->nblocks && changed < MAX_LOOPS; k++) {
-		struct counter c = { .function = function, .graph = graph };
+		struct counter c = { .function = function, .graph = graph, .nblocks = nblocks };
 
 		if (!may_change(&c, graph->forward[k], arena, &bits))
 			continue;

@@ -200,6 +200,31 @@ static void counters_that_are_needed_stay(void **state)
 	       RAW(0xad, 3, 2, -4, 0), MOV_X(0, 3), EXIT());
 }
 
+/* Who leaves in the middle reads it. */
+static void counters_that_are_read_behind_a_break_stay(void **state)
+{
+	(void)state;
+	expect(VM_PASS_DEAD,
+	       "b0:\n"
+	       "\tr3 = 0\n"
+	       "\tgoto b1\n"
+	       "b1: depth 1\n"
+	       "\tr4 = u64 [r1]\n"
+	       "\tif r4 == 0 goto b4 else b2\n"
+	       "b2: depth 1\n"
+	       "\tr1 = r1 + 8\n"
+	       "\tr3 = r3 + 1\n"
+	       "\tif r3 < 100 goto b1 else b3\n"
+	       "b3:\n"
+	       "\tr3 = 7\n"
+	       "\tgoto b4\n"
+	       "b4:\n"
+	       "\tr0 = r3\n"
+	       "\texit\n",
+	       MOV_K(3, 0), LDX_DW(4, 1, 0), JEQ_K(4, 0, 4), ADD_K(1, 8), ADD_K(3, 1),
+	       RAW(0xa5, 3, 0, -5, 100), MOV_K(3, 7), MOV_X(0, 3), EXIT());
+}
+
 /* The sum is made in r4, where the next round wants it. */
 static void renaming_moves_vanish(void **state)
 {
@@ -342,6 +367,7 @@ int main(void)
 		cmocka_unit_test(counters_become_addresses),
 		cmocka_unit_test(unknown_counts_become_addresses),
 		cmocka_unit_test(counters_that_are_needed_stay),
+		cmocka_unit_test(counters_that_are_read_behind_a_break_stay),
 		cmocka_unit_test(renaming_moves_vanish),
 	};
 
