@@ -173,26 +173,30 @@ struct trigger {
 	int fd;              /* of its program, -1: none */
 };
 
+static int call_once(struct trigger *trigger, struct err *err)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	int code = trigger->fd < 0 ? 0 : bpf_prog_test_run_opts(trigger->fd, &opts);
+
+	if (trigger->empty)
+		trigger->empty();
+	return code ? err_set(err, code, "calibration: %s", kern_errno_text(code)) : 0;
+}
+
 static int pull(struct trigger *trigger, struct err *err)
 {
 	const struct kern_calibrate_run *run = trigger->run;
 	unsigned int i;
-	int code;
+	int code = 0;
 
-	for (i = 0; i < run->calls; i++) {
-		LIBBPF_OPTS(bpf_test_run_opts, opts);
-
+	for (i = 0; i < run->calls && !code; i++) {
 		if (run->before)
 			run->before(run->context);
-		code = trigger->fd < 0 ? 0 : bpf_prog_test_run_opts(trigger->fd, &opts);
-		if (trigger->empty)
-			trigger->empty();
+		code = call_once(trigger, err);
 		if (run->after)
 			run->after(run->context);
-		if (code)
-			return err_set(err, code, "calibration: %s", kern_errno_text(code));
 	}
-	return 0;
+	return code;
 }
 
 /* For nested calls: probed like the empty function that it calls. */
@@ -231,12 +235,68 @@ static int trigger_open(struct trigger *trigger, const struct kern_program *prog
 	return code;
 }
 
+static bool is_return(const struct kern_program *program)
+{
+	return program->kind->id == KIND_KRETPROBE || program->kind->id == KIND_FEXIT ||
+	       program->kind->id == KIND_URETPROBE;
+}
+
+static int attach_some(struct kern_program *const *programs, size_t count, bool returns,
+		       bool with_outer, struct err *err)
+{
+	size_t i;
+	int code = 0;
+
+	for (i = 0; i < count && !code; i++) {
+		if (is_return(programs[i]) != returns)
+			continue;
+		code = kern_program_attach(programs[i], err);
+		if (!code && with_outer)
+			code = attach_outer(programs[i], err);
+	}
+	return code;
+}
+
+static void detach_some(struct kern_program *const *programs, size_t count, bool returns)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (is_return(programs[i]) == returns)
+			kern_program_detach(programs[i]);
+	}
+}
+
+/*
+ * No empty function of the kernel calls another one. But a call whose entry is seen and whose return
+ * is not stays open, and those that follow are inside it; one whose return alone is seen ends it.
+ */
+static int run_probed(struct trigger *trigger, struct kern_program *const *programs, size_t count,
+		      struct err *err)
+{
+	bool nested = trigger->run->nested, left_open = nested && !trigger->empty;
+	struct err unused;
+	int code;
+
+	code = attach_some(programs, count, false, nested && trigger->empty, err);
+	if (!code && left_open)
+		code = call_once(trigger, err);
+	if (!code)
+		code = attach_some(programs, count, true, nested && trigger->empty, err);
+	if (!code)
+		code = nested ? pull_inside(trigger, err) : pull(trigger, err);
+	detach_some(programs, count, false);
+	if (left_open)
+		call_once(trigger, &unused);
+	detach_some(programs, count, true);
+	return code;
+}
+
 int kern_calibrate(struct kern_program *const *programs, size_t count,
 		   const struct kern_calibrate_run *run, struct err *err)
 {
 	struct kern_attach_options former, options = { .pid = run->own_process ? getpid() : 0 };
 	struct trigger trigger = { .run = run };
-	size_t attached = 0;
 	int code;
 
 	if (!count)
@@ -245,15 +305,10 @@ int kern_calibrate(struct kern_program *const *programs, size_t count,
 	former = programs[0]->kern->options;
 	programs[0]->kern->options = options;
 	code = trigger_open(&trigger, programs[0], err);
-	for (; !run->bare && !code && attached < count; attached++) {
-		code = kern_program_attach(programs[attached], err);
-		if (!code && run->nested && trigger.empty)
-			code = attach_outer(programs[attached], err);
-	}
-	if (!code)
+	if (!code && run->bare)
 		code = run->nested ? pull_inside(&trigger, err) : pull(&trigger, err);
-	while (attached--)
-		kern_program_detach(programs[attached]);
+	else if (!code)
+		code = run_probed(&trigger, programs, count, err);
 	own_close(&trigger.own);
 	programs[0]->kern->options = former;
 	return code;

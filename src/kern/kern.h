@@ -283,7 +283,7 @@ bool kern_calibrates(const struct kern_program *program);
 struct kern_calibrate_run {
 	unsigned int calls;
 	bool bare;        /* nothing is attached: what the calls cost without probes */
-	bool nested;      /* user functions: inside a call of another function, probed alike */
+	bool nested;      /* inside another call that is probed alike */
 	bool own_process; /* uprobes of one process only, which the kernel asks about at each hit */
 	/* Around each call, on this thread; may be NULL. */
 	void (*before)(void *context);

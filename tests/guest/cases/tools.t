@@ -55,6 +55,9 @@ LOOPS=$P/loops_workload
 for n in {rounds}; do part loops-$n $DUET funcpmu -j $E $LOOPS:loops -- $LOOPS 1000 $n; done
 part nested $DUET funcpmu -j $E $LOOPS:loops -- $LOOPS 100 1000 8
 part nested-kernel $DUET funcpmu -j -e instructions $LOOPS:loops -- $LOOPS 100 1000 8
+for functions in ksys_read ksys_read,vfs_read; do
+	part $functions $DUET funcpmu -j -e instructions $functions -- $P/calls_workload zero 500
+done
 part threads $DUET funcpmu -j $E $LOOPS:loops -- $LOOPS 100 1000 3 8
 for n in 8 10 12; do
 	list=$(for i in $(seq $n); do printf 'instructions:u,'; done)
@@ -138,6 +141,13 @@ def check_arm64(g):
     g.ok(row.get("calls") == 800 and abs(self - 2000) <= 200 and abs(total - 2000 * 4.5) <= 900,
          f"recursion, with the kernel's part: self {self:.1f} a call, {total:.1f} with inner ones",
          part)
+    means = []
+    for name in ("ksys_read", "ksys_read,vfs_read"):
+        rows = {row["function"]: row for table in tables(g[name]) for row in table}
+        means.append(rows.get("ksys_read", {}).get("instructions_mean") or -1)
+    g.ok(means[0] > 10000 and abs(means[1] - means[0]) <= 400,
+         f"a kernel function does not pay for probes inside it: {means[0]} alone, {means[1]}",
+         g["ksys_read"], g["ksys_read,vfs_read"])
     part = g["threads"]
     row = tables(part)[0][0] if tables(part) and tables(part)[0] else {}
     self = value(row, event + "_self") / 2400 if row else -1

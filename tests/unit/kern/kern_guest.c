@@ -341,6 +341,22 @@ static void test_calibrate_kprobe(void **state)
 	assert_int_equal(fixture->counts->returned, 100);
 }
 
+/* One more entry before, whose return is seen at the end. */
+static void test_calibrate_nested(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kern_program *pair[2] = { program(fixture, "enter"), program(fixture, "leave") };
+	const struct kern_calibrate_run run = { .calls = 100, .nested = true };
+	struct err err = { 0 };
+
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
+	load_only(fixture, "enter leave");
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	assert_int_equal(fixture->counts->entered, 101);
+	assert_int_equal(fixture->counts->returned, 101);
+	assert_int_equal(count_entries("duet_"), 0);
+}
+
 static void test_calibrate_fentry(void **state)
 {
 	struct fixture *fixture = *state;
@@ -362,7 +378,7 @@ int main(void)
 		TEST(no_such_function_fentry), TEST(forbidden_function),
 		TEST(optional_kprobe),         TEST(sigkill),
 		TEST(sigkill_of_both),         TEST(calibrate_kprobe),
-		TEST(calibrate_fentry),
+		TEST(calibrate_nested),        TEST(calibrate_fentry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
