@@ -58,9 +58,6 @@ mkdir /tmp/v2/inside
 rm /tmp/perf && touch /tmp/perf
 part cgroup run -G inside -- sh -c 'echo $$ >/tmp/v2/inside/cgroup.procs; exec '"{inside}"
 part task run -- {inside}
-$P/tree_workload spin &
-part thread run -t $! -- {inside}
-kill $!
 """
 
 
