@@ -63,8 +63,8 @@ static int add_place(struct report_view *view, const struct place *place, const 
 	if (!column)
 		return -ENOMEM;
 	column->place = *place;
-	column->place.unsupported =
-		!place->key && counter_unsupported(view->counters, view->ncounters, name);
+	if (!place->key)
+		counter_mark(&column->place, view->counters, view->ncounters, name);
 	return 0;
 }
 
@@ -161,9 +161,8 @@ int view_columns_build(struct report_view *view, struct err *err)
 		return err_nomem(err);
 	/* A value that is one counter is known by the map's name. */
 	column = &view->columns[view->ncolumns - 1];
-	if (view->ncolumns > keys && !strcmp(column->name, "value") &&
-	    counter_unsupported(view->counters, view->ncounters, view->name))
-		column->place.unsupported = true;
+	if (view->ncolumns > keys && !strcmp(column->name, "value"))
+		counter_mark(&column->place, view->counters, view->ncounters, view->name);
 	return rename_key(view, keys, err);
 }
 
@@ -230,8 +229,8 @@ static int walk_path(const struct report_view *view, struct place *place, const 
 		}
 		if (step_member(view->types, place, path, size, &left))
 			return -ENOENT;
-		if (!place->key && counter_unsupported(view->counters, view->ncounters, path))
-			place->unsupported = true;
+		if (!place->key)
+			counter_mark(place, view->counters, view->ncounters, path);
 		path += size;
 	}
 	*rest = path;

@@ -108,6 +108,9 @@ int report_commit(struct report *report, struct err *err);
 
 /* Is @name, or what follows its last dot, an event that this machine lacks? */
 bool counter_unsupported(const struct report_counter *counters, size_t ncounters, const char *name);
+/* What is known of the event of that name becomes the place's. */
+void counter_mark(struct place *place, const struct report_counter *counters, size_t ncounters,
+		  const char *name);
 
 /* Walks any place: scalars, structs, arrays, sections. */
 void emit_place(struct report *report, const struct types *types, const struct place *place,

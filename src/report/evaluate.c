@@ -31,6 +31,14 @@ void view_scan_row(struct view_scan *scan, const struct view_row *row)
 	};
 }
 
+/* Of which counters both are: of a group, whose members count at the same times, or mixed. */
+static uint8_t window_of(const struct number *a, const struct number *b)
+{
+	if (!a->window || !b->window)
+		return a->window | b->window;
+	return a->window == b->window ? a->window : WINDOW_MIXED;
+}
+
 static struct number flags_of(const struct number *a, const struct number *b)
 {
 	struct number result = number_flag(a->status > b->status ? a->status : b->status);
@@ -39,6 +47,7 @@ static struct number flags_of(const struct number *a, const struct number *b)
 		result.share = a->share;
 	if (b->status == STATUS_SCALED && b->share < result.share)
 		result.share = b->share;
+	result.window = window_of(a, b);
 	return result;
 }
 
@@ -47,8 +56,19 @@ static struct number with_flags(struct number number, const struct number *flags
 	if (number_known(&number)) {
 		number.status = flags->status;
 		number.share = flags->share;
+		number.window = flags->window;
 	}
 	return number;
+}
+
+/*
+ * Two estimates from different windows of time say nothing of each other: what a program did while
+ * one event counted, it may not have done while the other one did.
+ */
+static bool are_apart(const struct number *a, const struct number *b)
+{
+	return a->status == STATUS_SCALED && b->status == STATUS_SCALED && a->window && b->window &&
+	       window_of(a, b) == WINDOW_MIXED;
 }
 
 /* false: not exact in 128 bits (or not integers at all). */
@@ -87,6 +107,8 @@ static struct number arithmetic(enum node_kind kind, const struct number *a, con
 	y = number_double(b);
 	if (kind == NODE_DIVIDE && y == 0)
 		return number_flag(STATUS_MISSING);
+	if (kind == NODE_DIVIDE && are_apart(a, b))
+		return number_flag(STATUS_APART);
 	if (exact(kind, a, b, &integer))
 		return with_flags(number_integer(integer), &flags);
 	switch (kind) {

@@ -131,8 +131,7 @@ static void walk_members(struct walk *walk, const struct place *place)
 		}
 		if (!*name)
 			continue; /* padding */
-		if (counter_unsupported(options->counters, options->ncounters, name))
-			member.unsupported = true;
+		counter_mark(&member, options->counters, options->ncounters, name);
 		walk->report->ops->member(walk->report, name);
 		walk_place(walk, &member);
 	}

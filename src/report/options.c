@@ -383,9 +383,8 @@ static int computed_column(struct report_view *view, const struct option_word *w
 		return err_set(err, -EINVAL, "%s=%s: this is no number: use cols= to show it",
 			       word->name, word->value);
 	/* A nameless counter (the map's whole value) that is named by its column. */
-	if (node->kind == NODE_PLACE && node->place.class == PLACE_COUNTER &&
-	    counter_unsupported(view->counters, view->ncounters, word->name))
-		node->place.unsupported = true;
+	if (node->kind == NODE_PLACE && node->place.class == PLACE_COUNTER)
+		counter_mark(&node->place, view->counters, view->ncounters, word->name);
 	mark_summarised(view, before);
 	column = view_column_add(view, word->name);
 	if (!column)

@@ -134,6 +134,7 @@ struct place place_element(const struct types *types, const struct place *array,
 		place.meaning = array->meaning;
 	place.key = array->key;
 	place.unsupported = array->unsupported;
+	place.window = array->window;
 	return place;
 }
 
@@ -170,6 +171,7 @@ struct place place_member(const struct types *types, const struct place *of, uin
 	place = place_of(types, type, of->bit_offset + offset, bits);
 	place.key = of->key;
 	place.unsupported = of->unsupported;
+	place.window = of->window;
 	return place;
 }
 

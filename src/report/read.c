@@ -197,6 +197,7 @@ static struct number counter_number(const struct place *place, const struct sour
 				    struct pmu_sum *sum)
 {
 	bool forwards = read_counter(place, source, sum);
+	struct number number;
 
 	if (place->unsupported)
 		return number_flag(STATUS_NOT_SUPPORTED);
@@ -204,7 +205,9 @@ static struct number counter_number(const struct place *place, const struct sour
 		memset(sum, 0, sizeof(*sum));
 		return number_flag(STATUS_BACKWARDS);
 	}
-	return scale(sum);
+	number = scale(sum);
+	number.window = place->window;
+	return number;
 }
 
 struct number place_number(const struct types *types, const struct place *place,

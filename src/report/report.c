@@ -120,7 +120,8 @@ void report_limit_rows(struct report *report, size_t rows)
 	report->most_rows = rows;
 }
 
-bool counter_unsupported(const struct report_counter *counters, size_t ncounters, const char *name)
+static const struct report_counter *counter_named(const struct report_counter *counters,
+						  size_t ncounters, const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	size_t i;
@@ -129,9 +130,27 @@ bool counter_unsupported(const struct report_counter *counters, size_t ncounters
 		name = dot + 1;
 	for (i = 0; i < ncounters; i++) {
 		if (counters[i].member && !strcmp(counters[i].member, name))
-			return !counters[i].supported;
+			return &counters[i];
 	}
-	return false;
+	return NULL;
+}
+
+bool counter_unsupported(const struct report_counter *counters, size_t ncounters, const char *name)
+{
+	const struct report_counter *counter = counter_named(counters, ncounters, name);
+
+	return counter && !counter->supported;
+}
+
+void counter_mark(struct place *place, const struct report_counter *counters, size_t ncounters,
+		  const char *name)
+{
+	const struct report_counter *counter = counter_named(counters, ncounters, name);
+
+	if (!counter)
+		return;
+	place->unsupported |= !counter->supported;
+	place->window = counter->window;
 }
 
 int report_value_print(struct report *report, const char *name, const struct types *types,
@@ -145,8 +164,7 @@ int report_value_print(struct report *report, const char *name, const struct typ
 	/* Too few bytes for the type, or a type without values: the bytes themselves. */
 	if (place.class == PLACE_NOTHING || (place.bits + 7) / 8 > size)
 		place = (struct place){ .class = PLACE_BYTES, .bits = size * 8 };
-	place.unsupported =
-		counter_unsupported(report->options.counters, report->options.ncounters, name);
+	counter_mark(&place, report->options.counters, report->options.ncounters, name);
 	report->hist_unit = UNIT_COUNT;
 	report->ops->value_begin(report, name);
 	emit_place(report, types, &place, &source);

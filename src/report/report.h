@@ -22,6 +22,7 @@ struct report_counter {
 	const char *event;  /* "instructions:u", or the text of the substitute */
 	bool supported;     /* false: every value prints as `not supported` */
 	bool replaced;      /* the script asked for another event: tables tell in their header */
+	uint8_t window;     /* equal numbers: counted at the same times (one group); 0: not known */
 	bool by_event; /* the script names no event: columns of `member` and of names that begin
 			     * with it and '_' carry the event's text in its place; @event "": left out */
 };

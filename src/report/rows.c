@@ -104,6 +104,7 @@ static void add_up(struct sum *sum, enum aggregate_kind kind, const struct numbe
 	/* An estimate among the addends makes the whole an estimate. */
 	all->status = status;
 	all->share = share;
+	all->window = next->window;
 	sum->counted++;
 }
 
@@ -117,6 +118,7 @@ static struct number sum_result(const struct sum *sum, enum aggregate_kind kind)
 		result = number_real(number_double(&result) / (double)sum->counted);
 		result.status = sum->number.status;
 		result.share = sum->number.share;
+		result.window = sum->number.window;
 	}
 	return result;
 }

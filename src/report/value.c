@@ -13,6 +13,7 @@ const char *status_name(enum value_status status)
 		[STATUS_SCALED] = "scaled",
 		[STATUS_MISSING] = "missing",
 		[STATUS_BACKWARDS] = "went backwards",
+		[STATUS_APART] = "not together",
 		[STATUS_NOT_COUNTED] = "not counted",
 		[STATUS_NOT_SUPPORTED] = "not supported",
 	};

@@ -21,19 +21,23 @@ enum value_status {
 	STATUS_SCALED,        /* an estimate: the event shared its counter */
 	STATUS_MISSING,       /* no number: division by zero, an empty histogram */
 	STATUS_BACKWARDS,     /* less than at the last print */
+	STATUS_APART,         /* a ratio of estimates from different windows of time */
 	STATUS_NOT_COUNTED,   /* the event never ran */
 	STATUS_NOT_SUPPORTED, /* the machine has no such event */
 };
 
-/* "ok", "scaled", "missing", "went backwards", "not counted", "not supported". */
+/* "ok", "scaled", "missing", "went backwards", "not together", "not counted", "not supported". */
 const char *status_name(enum value_status status);
+
+#define WINDOW_MIXED 255
 
 struct number {
 	bool is_real;
 	enum value_status status;
 	__int128 integer;
 	double real;
-	double share; /* running / enabled of the worst operand; meaningful when scaled */
+	double share;   /* running / enabled of the worst operand; meaningful when scaled */
+	uint8_t window; /* that of its counter, WINDOW_MIXED; 0: none, or not known */
 };
 
 static inline struct number number_integer(__int128 integer)
@@ -127,6 +131,7 @@ struct place {
 	uint32_t bits;    /* width of an integer or bit field; bytes * 8 of bytes */
 	bool key;         /* of the key: never summed, never subtracted */
 	bool unsupported; /* holds values of an event that this machine lacks */
+	uint8_t window;   /* struct report_counter's */
 };
 
 /* The place of something of @type; @bits 0 unless it is a bit field. */

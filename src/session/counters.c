@@ -84,14 +84,26 @@ const struct pmu_counter *session_group_leader(const struct session *session,
 	return NULL;
 }
 
+/* Events that count at the same times have the same number: a group's leader's, or their own. */
+static uint8_t window_of(const struct session *session, const struct session_pmu *pmu,
+			 const struct pmu_counter *leader)
+{
+	const struct session_pmu *first = session->pmus;
+
+	while (first < pmu && !(pmu_counter_grouped(pmu->counter) && first->counter == leader))
+		first++;
+	return first - session->pmus + 1;
+}
+
 static int open_pmu(struct session *session, struct session_pmu *pmu, struct err *err)
 {
+	const struct pmu_counter *leader = session_group_leader(session, pmu);
 	int code;
 
-	code = pmu_open(&pmu->parsed, session->cpus, session->ncpus,
-			session_group_leader(session, pmu), &pmu->counter, err);
+	code = pmu_open(&pmu->parsed, session->cpus, session->ncpus, leader, &pmu->counter, err);
 	if (code)
 		return err_prepend(err, code, "%s", pmu->name);
+	session->counters[pmu - session->pmus].window = window_of(session, pmu, leader);
 	if (pmu_counter_state(pmu->counter) == PMU_NOT_SUPPORTED) {
 		session->counters[pmu - session->pmus].supported = false;
 		if (!session->options->quiet)

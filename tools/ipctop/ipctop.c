@@ -20,7 +20,7 @@ OPTION(top, "top", "rows: 20");
 PMU_ANY(first);
 PMU_ANY(second);
 PMU_ANY(third);
-PMU_GROUP(together, "first,second");
+PMU_GROUP(together, "first,second,third");
 
 struct process {
 	duet_pid pid;

@@ -98,6 +98,8 @@ def check_together(g):
          0 < running[0] == running[1] < enabled[0] == enabled[1],
          f"a group that takes turns is of one time: {insns}, {cycles}", part)
     g.ok(re.search(r"^apart 1$", part.out, re.M), "events apart have no ratio", part)
+    g.ok(re.search(r"^ *2\.00 \(scaled \d+ %\) +not together$", part.out, re.M),
+         "nor in a table, where the group has one", part)
     g.ok("fit at once" not in g["fits"].err and g["fits"].status == 0, "silent when all fit",
          g["fits"])
     g.ok("fit at once" not in g["quiet"].err and g["quiet"].status == 0, "silent with -q",

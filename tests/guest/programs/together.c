@@ -13,6 +13,11 @@ PMU(eighth, "instructions:u");
 PMU(ninth, "instructions:u");
 PMU_GROUP(ipc, "insns,cycles");
 
+struct sums {
+	struct pmu_sum insns, cycles, third;
+};
+HASH(by_name, 1, char[8], struct sums);
+
 SEC("raw_tp/sched_switch") int on_switch(void *ctx)
 {
 	return 0;
@@ -21,10 +26,15 @@ SEC("raw_tp/sched_switch") int on_switch(void *ctx)
 SEC("user/exit") int report(void)
 {
 	struct pmu_sum i = {}, c = {}, other = {};
+	struct sums sums = {};
 	int code = pmu_together(&insns, &i, &cycles, &c);
 
 	printf("together %d %llu %llu\n", code, i.count, c.count);
 	printf("times %llu %llu %llu %llu\n", i.enabled, c.enabled, i.running, c.running);
 	printf("apart %d\n", pmu_together(&insns, &i, &third, &other) == -EXDEV);
-	return 0;
+	pmu_total(&insns, &sums.insns);
+	pmu_total(&cycles, &sums.cycles);
+	pmu_total(&third, &sums.third);
+	bpf_map_update_elem(&by_name, "all", &sums, BPF_ANY);
+	return print_map(&by_name, "cols=group,alone group=cycles/insns:.2 alone=cycles/third:.2");
 }

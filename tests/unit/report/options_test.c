@@ -237,6 +237,62 @@ static void names_with_percent(void **state)
 	      "# by_proc: total(cycles) leaves out 1 of 4 rows: not counted\n");
 }
 
+/* Estimates of two events may be divided when they counted at the same times: in one group. */
+static void ratios_of_one_window(void **state)
+{
+	static const struct use uses[] = {
+		{ { 100, 10, 5 }, { 50, 10, 5 }, 7 },   /* both share their counter */
+		{ { 100, 10, 10 }, { 50, 10, 5 }, 7 },  /* one does */
+		{ { 100, 10, 10 }, { 50, 10, 10 }, 7 }, /* none */
+	};
+	static const struct {
+		uint8_t cycles, insns;
+		const char *expected;
+	} cases[] = {
+		{ 1, 1, "1,0.5,scaled,0.5,scaled\n2,1,scaled,1,scaled\n3,0.5,ok,0.5,ok\n" },
+		{ 1, 2, "1,,not together,,not together\n2,1,scaled,1,scaled\n3,0.5,ok,0.5,ok\n" },
+		{ 0, 0, "1,0.5,scaled,0.5,scaled\n2,1,scaled,1,scaled\n3,0.5,ok,0.5,ok\n" },
+	};
+	struct report_map map = map_of(*state, uses, 3);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct report_counter counters[] = {
+			{ .member = "cycles", .supported = true, .window = cases[i].cycles },
+			{ .member = "insns", .supported = true, .window = cases[i].insns },
+		};
+		struct sink sink;
+		const char *text;
+
+		sink_open(&sink, (struct report_options){ .format = REPORT_CSV });
+		text = sink_print(&sink, &map,
+				  "cols=pid,ipc,same ipc=insns/cycles same=(insns+insns)/cycles/2",
+				  counters, 2);
+		assert_string_equal(strchr(text, '\n') + 1, cases[i].expected);
+		sink_close(&sink);
+	}
+}
+
+/* ... of all rows, too; products and sums are estimates as before. */
+static void ratios_of_totals(void **state)
+{
+	static const struct use uses[] = { { { 100, 10, 5 }, { 50, 10, 5 }, 7 } };
+	const struct report_counter counters[] = {
+		{ .member = "cycles", .supported = true, .window = 1 },
+		{ .member = "insns", .supported = true, .window = 2 },
+	};
+	struct report_map map = map_of(*state, uses, 1);
+	struct sink sink;
+
+	sink_open(&sink, (struct report_options){ .format = REPORT_CSV });
+	assert_string_equal(sink_print(&sink, &map,
+				       "cols=part,all,sum part=cycles/total(cycles) "
+				       "all=total(insns)/total(cycles) sum=insns+cycles",
+				       counters, 2),
+			    "part,part.status,all,all.status,sum,sum.status\n"
+			    "1,scaled,,not together,300,scaled\n");
+	sink_close(&sink);
+}
+
 static const char *print(struct sink *sink, struct report_view *view, const struct report_map *map)
 {
 	struct err err = { 0 };
@@ -417,7 +473,8 @@ int main(void)
 		cmocka_unit_test(errors_name_the_way_out), cmocka_unit_test(expressions),
 		cmocka_unit_test(formats_are_for_people),  cmocka_unit_test(flags_travel),
 		cmocka_unit_test(sorts_are_stable),        cmocka_unit_test(filters),
-		cmocka_unit_test(names_with_percent),      cmocka_unit_test(since_last_subtracts),
+		cmocka_unit_test(names_with_percent),      cmocka_unit_test(ratios_of_one_window),
+		cmocka_unit_test(ratios_of_totals),        cmocka_unit_test(since_last_subtracts),
 		cmocka_unit_test(since_last_of_hists),     cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(random_strings),
 	};
