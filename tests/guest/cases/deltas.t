@@ -53,9 +53,14 @@ def rows(part):
     return found
 
 
-def near(value, wanted, calls=1):
-    """@calls: of how many calls it is the sum."""
-    return abs(value - wanted) <= max(50 * calls, 0.005 * wanted)
+# Around other probed calls and with the kernel: each return probe allocates memory, and on some boots
+# the allocator goes its slow way in every second call (173 instructions on 6.1). What the probes
+# cost in all is 20 times as much.
+SLOW_WAY = 250
+
+
+def near(value, wanted, slack):
+    return abs(value - wanted) <= max(slack, 0.005 * wanted)
 
 
 def check(g, name, kind, calls, levels):
@@ -74,8 +79,9 @@ def check(g, name, kind, calls, levels):
         own, total = values[:3], values[3:]
         if name == "all":
             own, total = own[1:2], total[1:2]
-        good &= all(near(value, 2 * rounds) for value in own)
-        good &= all(near(value, 2 * rounds * inside, inside) for value in total)
+        slack = SLOW_WAY if name == "all" and len(levels) > 1 else 50
+        good &= all(near(value, 2 * rounds, slack) for value in own)
+        good &= all(near(value, 2 * rounds * inside, slack * inside) for value in total)
         texts.append(f"{'/'.join(map(str, own))} of {'/'.join(map(str, total))}")
     g.ok(good, f"{EVENTS[name]}, {kind}, {2 * rounds} instructions: {'; '.join(texts)}", part)
 
