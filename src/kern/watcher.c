@@ -60,6 +60,9 @@ static _Noreturn void watch(int end, int parent, const char *root, const char *o
 	if (chdir("/"))
 		_exit(1);
 	keep_two_descriptors(end, parent);
+	/* Until now it held whatever the parent has open: probes that were closed would have stayed. */
+	if (write(3, "", 1) != 1)
+		_exit(1);
 	/*
 	 * The socket ends when the last process that holds the other end is gone: a child that was
 	 * forked meanwhile may hold it, hence the pidfd too.
@@ -75,6 +78,18 @@ static _Noreturn void watch(int end, int parent, const char *root, const char *o
 		tracefs_remove_owned(root, owner);
 	}
 	_exit(0);
+}
+
+/* The watcher says that it has started. */
+static bool has_started(int end)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = read(end, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
 }
 
 int watcher_start(struct watcher *watcher, const char *root, const char *owner)
@@ -97,7 +112,7 @@ int watcher_start(struct watcher *watcher, const char *root, const char *owner)
 	close(ends[1]);
 	if (parent >= 0)
 		close(parent);
-	if (child < 0 || waitpid(child, &status, 0) != child || status) {
+	if (child < 0 || waitpid(child, &status, 0) != child || status || !has_started(ends[0])) {
 		int code = child < 0 ? -errno : -EAGAIN;
 
 		close(ends[0]);
