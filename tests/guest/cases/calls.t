@@ -188,14 +188,10 @@ def check_x86(g):
         good = part.status == 0 and ours and truth
         ours = tuple(map(int, ours.groups())) if good else ()
         truth = tuple(map(int, truth.groups())) if good else ()
+        # An emulated kernel was once seen to charge 26 of 14,235 touched pages to nobody.
         g.ok(good and ours == (truth[0], truth[2]) and truth[0] == WANDERERS * WANDERS and
-             within_pages(*truth[1:]) and (name != "wander" or "missed 0" in part.out),
+             within(1, truth[2], truth[1]) and (name != "wander" or "missed 0" in part.out),
              f"{name}: calls and page faults {ours}, the threads' own sums {truth}", part)
-
-
-def within_pages(pages, faults):
-    """About as many as the pages touched: emulated kernels were seen to charge 26 of 14,235 less."""
-    return abs(faults - pages) <= pages / 100
 
 
 work = tap.work_folder("calls")
