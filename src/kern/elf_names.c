@@ -37,27 +37,37 @@ static int binary_open(struct binary *binary, const char *path, struct err *err)
 	return 0;
 }
 
-static void list_symbols(struct binary *binary, Elf_Scn *section, const GElf_Shdr *header,
-			 elfnames_fn fn, void *context)
+/* The next section with symbols; NULL in *@section: begin. */
+static bool next_table(struct binary *binary, Elf_Scn **section, GElf_Shdr *header)
+{
+	while ((*section = elf_nextscn(binary->elf, *section))) {
+		if (gelf_getshdr(*section, header) &&
+		    (header->sh_type == SHT_SYMTAB || header->sh_type == SHT_DYNSYM))
+			return true;
+	}
+	return false;
+}
+
+/* The name of the next function that is defined here, from the symbol *@at on; NULL: no more. */
+static const char *next_function(struct binary *binary, Elf_Scn *section, const GElf_Shdr *header,
+				 size_t *at, GElf_Sym *symbol)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
-	size_t i, count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
 
-	for (i = 0; data && i < count; i++) {
+	while (data && *at < count && gelf_getsym(data, (*at)++, symbol)) {
 		const char *name;
-		GElf_Sym symbol;
 
-		if (!gelf_getsym(data, i, &symbol))
-			break;
-		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC &&
-		    GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
+		if (GELF_ST_TYPE(symbol->st_info) != STT_FUNC &&
+		    GELF_ST_TYPE(symbol->st_info) != STT_GNU_IFUNC)
 			continue;
-		if (symbol.st_shndx == SHN_UNDEF)
+		if (symbol->st_shndx == SHN_UNDEF)
 			continue;
-		name = elf_strptr(binary->elf, header->sh_link, symbol.st_name);
+		name = elf_strptr(binary->elf, header->sh_link, symbol->st_name);
 		if (name && name[0])
-			fn(context, NULL, name);
+			return name;
 	}
+	return NULL;
 }
 
 int elfnames_symbols(const char *path, elfnames_fn fn, void *context, struct err *err)
@@ -67,13 +77,16 @@ int elfnames_symbols(const char *path, elfnames_fn fn, void *context, struct err
 	int code = binary_open(&binary, path, err);
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
+	GElf_Sym symbol;
 
 	if (code)
 		return code;
-	while ((section = elf_nextscn(binary.elf, section))) {
-		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-			list_symbols(&binary, section, &header, fn, context);
+	while (next_table(&binary, &section, &header)) {
+		const char *name;
+		size_t at = 0;
+
+		while ((name = next_function(&binary, section, &header, &at, &symbol)))
+			fn(context, NULL, name);
 	}
 	return 0;
 }
@@ -126,16 +139,13 @@ int elfnames_usdt(const char *path, elfnames_fn fn, void *context, struct err *e
 static bool find_function(struct binary *binary, Elf_Scn *section, const GElf_Shdr *header,
 			  const char *function, GElf_Sym *ret)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t i, count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	const char *name;
+	size_t at = 0;
 
-	for (i = 0; data && i < count && gelf_getsym(data, i, ret); i++) {
-		const char *name = elf_strptr(binary->elf, header->sh_link, ret->st_name);
-
-		if (GELF_ST_TYPE(ret->st_info) == STT_FUNC && ret->st_shndx != SHN_UNDEF && name &&
-		    !strcmp(name, function))
+	/* The code of an indirect function is not what runs when it is called. */
+	while ((name = next_function(binary, section, header, &at, ret)))
+		if (GELF_ST_TYPE(ret->st_info) == STT_FUNC && !strcmp(name, function))
 			return true;
-	}
 	return false;
 }
 
@@ -171,12 +181,9 @@ int elfnames_code_at(const char *path, const char *function, uint64_t offset, ui
 
 	if (result)
 		return result;
-	while (!found && (section = elf_nextscn(binary.elf, section))) {
-		found = gelf_getshdr(section, &header) &&
-			(header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) &&
-			find_function(&binary, section, &header, function, &symbol) &&
+	while (!found && next_table(&binary, &section, &header))
+		found = find_function(&binary, section, &header, function, &symbol) &&
 			offset_of(&binary, symbol.st_value, &start);
-	}
 	if (!found)
 		return err_set(err, -ENOENT, "%s: no function %s", path, function);
 	if (pread(binary.fd, code, PROBED_BYTES, start + offset) != PROBED_BYTES)
