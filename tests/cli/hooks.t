@@ -2,10 +2,10 @@
 # TAP: when the hooks run, what they receive, what their results do, and what is refused.
 . "$(dirname "$0")/lib.sh"
 
-# script NAME <<END: a script of the lines on standard input
+# script NAME [BEFORE] <<END: a script of the lines on standard input, behind those of BEFORE
 script() {
 	{
-		echo '#include <duet.h>'
+		printf '#include <duet.h>\n%s' "${2:+$2$'\n'}"
 		cat
 	} >"$work/$1.c"
 }
@@ -180,7 +180,9 @@ wait $pid
 ok "signals: numbers, and duet_stop() from one"
 
 # ---- lost --------------------------------------------------------------------------------------------
-script lost <<'END'
+# A kernel half whose ring is too small. FLAGS: of each record's submission.
+small_ring() { # FLAGS
+	cat <<END
 RING(small, 4096);
 u64 failed;
 SEC("raw_tp/sys_enter") int on_call(void *ctx)
@@ -194,9 +196,13 @@ SEC("raw_tp/sys_enter") int on_call(void *ctx)
 		__sync_fetch_and_add(&failed, 1);
 		return 0;
 	}
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(record, $1);
 	return 0;
 }
+END
+}
+
+script lost "$(small_ring BPF_RB_NO_WAKEUP)" <<'END'
 static u64 lost, got;
 SEC("user/event/small") int event(const void *r, u64 size) { got += size == 1000; return 0; }
 SEC("user/lost") int on_lost(const struct duet_lost *l) { lost += l->n; return 0; }
@@ -210,25 +216,9 @@ t "lost: failed reservations arrive in user/lost" 0 'out~^same 1, some 1, got 1,
 	"$duet" run "$work/lost.c" -- dd if=/dev/zero of=/dev/null bs=1 count=1000 status=none
 
 # The command ends only once user/lost has made a file.
-script lost-live <<'END'
+script lost-live "$(small_ring 0)" <<'END'
 char file[256] = "";
 ARG(file, "FILE", "made by user/lost");
-RING(small, 4096);
-u64 failed;
-SEC("raw_tp/sys_enter") int on_call(void *ctx)
-{
-	void *record;
-
-	if (!in_target())
-		return 0;
-	record = bpf_ringbuf_reserve(&small, 1000, 0);
-	if (!record) {
-		__sync_fetch_and_add(&failed, 1);
-		return 0;
-	}
-	bpf_ringbuf_submit(record, 0);
-	return 0;
-}
 static u64 lost, calls;
 SEC("user/event/small") int event(const void *r, u64 size)
 {

@@ -62,37 +62,42 @@ inside() { # FOLDER COUNTER
 	echo '@@@ end'
 }
 
+# One command, as judge() has read it.
+judge_one() { # NAME WANTED STATUS OUTPUT PATTERN...
+	local name=$1 wanted=$2 status=$3 output=$4 pattern bad=''
+	shift 4
+	[ "$status" = "$wanted" ] || bad="status $status"
+	for pattern; do
+		grep -Eq -- "$pattern" <<<"$output" || bad+=" /$pattern/"
+	done
+	case $name in
+	sys_write_cycles*) # between two writes the workload ran
+		awk '/^bpf count/ { n++; if ($4 <= last) exit 1; last = $4 }
+			END { exit n != 3 }' <<<"$output" ||
+			bad+=' not three writes, growing'
+		;;
+	events*)
+		awk '/^produced/ { good = $2 == $5 + $8 && $5 > 0 && $8 > 0 }
+			END { exit !good }' <<<"$output" || bad+=' the sum'
+		;;
+	esac
+	if [ "$bad" ]; then
+		printf 'not ok %s\n' "$name"
+		printf '%s\n' "$bad" "$output" | head -20 | sed 's/^/# /'
+	else
+		echo "ok $name"
+	fi
+}
+
 # Lines `ok NAME` or `not ok NAME` with what was printed.
 judge() {
-	local line name='' wanted status output pattern bad
+	local line name='' wanted status output
 	local -a patterns=()
 	while IFS= read -r line; do
 		case $line in
 		'@@@ '*)
-			if [ "$name" ]; then
-				bad=''
-				[ "$status" = "$wanted" ] || bad="status $status"
-				for pattern in "${patterns[@]}"; do
-					grep -Eq -- "$pattern" <<<"$output" || bad+=" /$pattern/"
-				done
-				case $name in
-				sys_write_cycles*) # between two writes the workload ran
-					awk '/^bpf count/ { n++; if ($4 <= last) exit 1; last = $4 }
-						END { exit n != 3 }' <<<"$output" ||
-						bad+=' not three writes, growing'
-					;;
-				events*)
-					awk '/^produced/ { good = $2 == $5 + $8 && $5 > 0 && $8 > 0 }
-						END { exit !good }' <<<"$output" || bad+=' the sum'
-					;;
-				esac
-				if [ "$bad" ]; then
-					printf 'not ok %s\n' "$name"
-					printf '%s\n' "$bad" "$output" | head -20 | sed 's/^/# /'
-				else
-					echo "ok $name"
-				fi
-			fi
+			[ "$name" ] &&
+				judge_one "$name" "$wanted" "$status" "$output" "${patterns[@]}"
 			name=${line#@@@ } output='' patterns=()
 			read -r wanted status
 			;;
