@@ -163,9 +163,9 @@ static void replace_address(struct jit_walk *walk, struct jit_insn *insn)
 		return;
 	if (base != ISA_FRAME)
 		insn->base = base;
-	off = now->number[base] + insn->off;
 	if (insn->base == ISA_FRAME || insn->index != JIT_NONE || now->kind[base] != JIT_STACK ||
-	    off < -(int64_t)walk->function->frame || off + size > 0)
+	    __builtin_add_overflow(now->number[base], (int64_t)insn->off, &off) ||
+	    off < -(int64_t)walk->function->frame || off > -(int64_t)size)
 		return;
 	insn->base = ISA_FRAME;
 	insn->off = off;

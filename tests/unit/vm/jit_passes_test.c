@@ -167,6 +167,21 @@ static void frame_addresses(void **state)
 	       MOV_X(2, 10), ADD_K(2, -16), STX_DW(2, 1, 8), LDX_DW(0, 10, -8), EXIT());
 }
 
+/* No address of the frame, nor a sum that has no place in 64 bits. */
+static void far_addresses(void **state)
+{
+	(void)state;
+	expect(VM_PASS_COPY | VM_PASS_DEAD,
+	       "b0:\n"
+	       "\tr1 = 0x7fffffffffffffff\n"
+	       "\tr0 = u64 [r1 + 8]\n"
+	       "\tr2 = r10 + -8\n"
+	       "\tr0 = u64 [r2 + 8]\n"
+	       "\texit\n",
+	       LDDW(1, INT64_MAX), LDX_DW(0, 1, 8), MOV_X(2, 10), ADD_K(2, -8), LDX_DW(0, 2, 8),
+	       EXIT());
+}
+
 /* They may fault; those of the frame do not. */
 static void loads_stay(void **state)
 {
@@ -435,6 +450,7 @@ int main(void)
 		cmocka_unit_test(counters_have_no_upper_half),
 		cmocka_unit_test(cheaper_operations),
 		cmocka_unit_test(frame_addresses),
+		cmocka_unit_test(far_addresses),
 		cmocka_unit_test(loads_stay),
 		cmocka_unit_test(stores_that_nobody_loads),
 		cmocka_unit_test(stores_stay_when_the_frame_is_shown),
