@@ -188,9 +188,8 @@ def check_x86(g):
         good = part.status == 0 and ours and truth
         ours = tuple(map(int, ours.groups())) if good else ()
         truth = tuple(map(int, truth.groups())) if good else ()
-        # An emulated kernel was once seen to charge 26 of 14,235 touched pages to nobody.
         g.ok(good and ours == (truth[0], truth[2]) and truth[0] == WANDERERS * WANDERS and
-             within(1, truth[2], truth[1]) and (name != "wander" or "missed 0" in part.out),
+             truth[1] <= truth[2] <= truth[1] + 40 and (name != "wander" or "missed 0" in part.out),
              f"{name}: calls and page faults {ours}, the threads' own sums {truth}", part)
 
 

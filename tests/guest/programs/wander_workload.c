@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -56,7 +57,7 @@ static void *wander_often(void *number)
 	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	long i;
 
-	if (pages == MAP_FAILED || madvise(pages, size, MADV_NOHUGEPAGE))
+	if (pages == MAP_FAILED)
 		return (void *)1;
 	for (i = 0; i < ncalls; i++) {
 		unsigned int count = 1 + rand_r(&seed) % PAGES_MAX;
@@ -82,6 +83,12 @@ int main(int argc, char **argv)
 	cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	if (!threads || threads > 64)
 		return 2;
+	/*
+	 * A huge page of one thread's stack would reach into the pages of another, between its mmap(2)
+	 * and an madvise(2).
+	 */
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		return 1;
 	ncalls = atol(argv[2]);
 	for (i = 0; i < threads; i++) {
 		if (pthread_create(&thread[i], NULL, wander_often, (void *)i))
