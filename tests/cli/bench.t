@@ -30,7 +30,7 @@ check ring "^  duet +$number$" "^  libbpf +$number$" "^  ratio +(1/)?$number$"
 check calls "^  6\.12 +call +$number +$number +$number +(1/)?$number +1\.05 (met|MISSED)$" \
 	"^  6\.12 +switch +$number +$number +$number +" \
 	"^  6\.12 +funcpmu +$number +$number +$number +(1/)?$number +1\.1 (met|MISSED)$" \
-	"^  6\.12 +funcpmu/clock +$number +$number +$number +(1/)?$number +- "
+	"^  6\.12 +funclatency +$number +$number +$number +(1/)?$number +- "
 check top "^  ipctop +$number +$number +[0-9]+ +[0-9]+$"
 check vm "^  FNV-1a +$number +$number +$number +$number +$number +$number +$number +$number$" \
 	"^  report of 10,000 rows +$number +$number +$number +$number +- " \
