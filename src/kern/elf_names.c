@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/reader.h"
+#include "obj/segments.h"
 
 #define STAPSDT_NOTE_TYPE 3
 
@@ -149,29 +150,13 @@ static bool find_function(struct binary *binary, Elf_Scn *section, const GElf_Sh
 	return false;
 }
 
-/* Offset in the file of an address of the image; false: no segment of the file holds it. */
-static bool offset_of(struct binary *binary, uint64_t address, uint64_t *ret)
-{
-	size_t i, count = 0;
-
-	elf_getphdrnum(binary->elf, &count);
-	for (i = 0; i < count; i++) {
-		GElf_Phdr segment;
-
-		if (gelf_getphdr(binary->elf, i, &segment) && segment.p_type == PT_LOAD &&
-		    address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz) {
-			*ret = address - segment.p_vaddr + segment.p_offset;
-			return true;
-		}
-	}
-	return false;
-}
-
 int elfnames_code_at(const char *path, const char *function, uint64_t offset, uint8_t *code,
 		     struct err *err)
 {
 	CLEANUP(binary_close)
 	struct binary binary;
+	CLEANUP(segments_deinit)
+	struct segments segments = { 0 };
 	int result = binary_open(&binary, path, err);
 	bool found = !function[0];
 	uint64_t start = 0;
@@ -181,9 +166,12 @@ int elfnames_code_at(const char *path, const char *function, uint64_t offset, ui
 
 	if (result)
 		return result;
+	result = segments_read(binary.elf, &segments);
+	if (result)
+		return err_set(err, result, "%s: %s", path, strerror(-result));
 	while (!found && next_table(&binary, &section, &header))
 		found = find_function(&binary, section, &header, function, &symbol) &&
-			offset_of(&binary, symbol.st_value, &start);
+			!segments_offset_of(&segments, symbol.st_value, &start);
 	if (!found)
 		return err_set(err, -ENOENT, "%s: no function %s", path, function);
 	if (pread(binary.fd, code, PROBED_BYTES, start + offset) != PROBED_BYTES)

@@ -10,21 +10,17 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "obj/segments.h"
 
 #define BUILD_ID_MAX 64
 #define TWINS_MAX    64 /* symbols at one address that are compared */
-
-struct segment {
-	uint64_t offset, address, size; /* bytes in the file */
-};
 
 struct sym_file {
 	struct sym_file_symbol *symbols;
 	size_t count, capacity;
 	char **names; /* string tables that the names point into */
 	size_t names_count, names_capacity;
-	struct segment *segments;
-	size_t segment_count, segment_capacity;
+	struct segments segments;
 	uint8_t build_id[BUILD_ID_MAX];
 	size_t build_id_size;
 };
@@ -44,7 +40,7 @@ void sym_file_close(struct sym_file *file)
 		free(file->names[i]);
 	free(file->names);
 	free(file->symbols);
-	free(file->segments);
+	segments_deinit(&file->segments);
 	free(file);
 }
 
@@ -128,29 +124,6 @@ static void read_build_id(struct sym_file *file, Elf_Scn *section)
 	}
 }
 
-static int read_segments(struct sym_file *file, Elf *elf)
-{
-	size_t count, i;
-
-	if (elf_getphdrnum(elf, &count))
-		return -EBADMSG;
-	for (i = 0; i < count; i++) {
-		struct segment *segment;
-		GElf_Phdr header;
-
-		if (!gelf_getphdr(elf, i, &header))
-			return -EBADMSG;
-		if (header.p_type != PT_LOAD)
-			continue;
-		segment = array_grow(&file->segments, &file->segment_count, &file->segment_capacity,
-				     sizeof(*segment));
-		if (!segment)
-			return -ENOMEM;
-		*segment = (struct segment){ header.p_offset, header.p_vaddr, header.p_filesz };
-	}
-	return 0;
-}
-
 /* Adds what @path holds; the segments only when @main, for a debug file has none of its own. */
 static int read_elf(struct sym_file *file, const char *path, bool main)
 {
@@ -168,7 +141,7 @@ static int read_elf(struct sym_file *file, const char *path, bool main)
 	if (!elf || elf_kind(elf) != ELF_K_ELF)
 		return -ENOEXEC;
 	if (main)
-		code = read_segments(file, elf);
+		code = segments_read(elf, &file->segments);
 	while (!code && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
 
@@ -311,30 +284,10 @@ const struct sym_file_symbol *sym_file_find_name(const struct sym_file *file, co
 
 int sym_file_address_of(const struct sym_file *file, uint64_t offset, uint64_t *ret)
 {
-	size_t i;
-
-	for (i = 0; i < file->segment_count; i++) {
-		const struct segment *segment = &file->segments[i];
-
-		if (offset >= segment->offset && offset - segment->offset < segment->size) {
-			*ret = offset - segment->offset + segment->address;
-			return 0;
-		}
-	}
-	return -ENOENT;
+	return segments_address_of(&file->segments, offset, ret);
 }
 
 int sym_file_offset_of(const struct sym_file *file, uint64_t address, uint64_t *ret)
 {
-	size_t i;
-
-	for (i = 0; i < file->segment_count; i++) {
-		const struct segment *segment = &file->segments[i];
-
-		if (address >= segment->address && address - segment->address < segment->size) {
-			*ret = address - segment->address + segment->offset;
-			return 0;
-		}
-	}
-	return -ENOENT;
+	return segments_offset_of(&file->segments, address, ret);
 }
