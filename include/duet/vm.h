@@ -304,6 +304,9 @@ const void *vm_machine_code(const struct vm *vm, uint32_t function, size_t *size
 /* The instruction (index in vm_image.code) that the machine code at @offset of that function comes
  * from; -1: none (stubs, prologue). */
 int64_t vm_machine_insn(const struct vm *vm, uint32_t function, size_t offset);
+/* Is that byte no instruction, but in the table of a switch? x86-64: eight-byte addresses; arm64:
+ * four-byte distances from the table's start. */
+bool vm_machine_table(const struct vm *vm, uint32_t function, size_t offset);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

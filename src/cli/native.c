@@ -229,11 +229,33 @@ static int64_t origin_of(const struct listing *listing, const struct listing_cod
 	return insn < 0 ? -1 : insn - code->first;
 }
 
+/* An entry of a switch's table: where in this function it leads. */
+static size_t print_entry(const struct machine *machine, size_t table, size_t at)
+{
+#if defined(__aarch64__)
+	int32_t distance;
+	size_t to;
+
+	memcpy(&distance, machine->code + at, sizeof(distance));
+	to = table + distance;
+	printf(".word +0x%zx\n", to);
+	return sizeof(distance);
+#else
+	uint64_t address;
+
+	(void)table;
+	memcpy(&address, machine->code + at, sizeof(address));
+	printf(".quad +0x%zx\n", (size_t)(address - (uintptr_t)machine->code));
+	return sizeof(address);
+#endif
+}
+
 void native_print(const struct listing *listing, const struct listing_code *code, uint32_t function)
 {
 	struct machine machine = { .listing = listing };
-	size_t at = 0, end;
+	size_t at = 0, end, table;
 	int64_t insn, last = INT64_MIN;
+	bool in_table;
 
 	machine.code = vm_machine_code(listing->vm, function, &machine.size);
 	if (!machine.code) {
@@ -247,12 +269,16 @@ void native_print(const struct listing *listing, const struct listing_code *code
 		if (insn != last)
 			listing_print_origin(listing, code, insn);
 		last = insn;
-		for (end = at + 1;
-		     end < machine.size && origin_of(listing, code, function, end) == insn;)
+		table = at;
+		in_table = vm_machine_table(listing->vm, function, at);
+		for (end = at + 1; end < machine.size &&
+				   origin_of(listing, code, function, end) == insn &&
+				   vm_machine_table(listing->vm, function, end) == in_table;)
 			end++;
 		while (at < end) {
 			printf("; %12s+0x%zx: ", "", at);
-			at += print_instruction(&machine, machine.code + at, end - at);
+			at += in_table ? print_entry(&machine, table, at)
+				       : print_instruction(&machine, machine.code + at, end - at);
 		}
 	}
 }

@@ -130,12 +130,24 @@ if ldconfig -p | grep -q 'libcapstone\.so\.[45]'; then
 	t "dis --jit of a script: calls by name" 0 'out~^; report: [0-9]+ instructions' \
 		'out~^; +[0-9]+: call bump$' 'out~: (call|bl) bump$' 'err!.' -- \
 		"$duet" dis "$work/count.o" report --jit
+	{
+		for n in {1..30}; do echo "if r1 == $n goto case$n"; done
+		printf 'r0 = 0\nexit\n'
+		for n in {1..30}; do printf 'case%d:\nr0 = %d\nexit\n' "$n" "$n"; done
+	} >"$work/switch.s"
+	table='\.quad'
+	[ "$(uname -m)" = aarch64 ] && table='\.word'
+	t "dis --jit: the table of a switch is no code" 0 "out~^; +\+0x[0-9a-f]+: $table \+0x" \
+		'err!.' -- "$duet" dis "$("$duet" asm "$work/switch.s" --hex)" --jit
+	[ "$(grep -cE "$table" "$work/out")" = 30 ]
+	ok "and has an entry for each case"
 	"$duet" dis "$hex" --jit | "$duet" asm - --hex >"$work/out" 2>"$work/err"
 	[ "$(cat "$work/out")" = "$hex" ]
 	ok "dis --jit | asm: machine code is a comment"
 else
 	for name in "dis --jit: instructions under those they come from" \
-		"dis --jit of a script: calls by name" "dis --jit | asm: machine code is a comment"; do
+		"dis --jit of a script: calls by name" "dis --jit: the table of a switch is no code" \
+		"and has an entry for each case" "dis --jit | asm: machine code is a comment"; do
 		count=$((count + 1))
 		echo "ok $count - $name # SKIP no capstone"
 	done

@@ -131,6 +131,7 @@ void a64_out(struct a64 *e, uint32_t word);
 uint32_t a64_here(const struct a64 *e);
 uint64_t a64_here_address(const struct a64 *e);
 void a64_place(struct a64 *e, uint32_t insn);
+void a64_table_place(struct a64 *e, uint32_t insn);
 void a64_step(struct jit_code *code, int *rc, uint32_t depth, uint8_t reg, uint32_t slot);
 uint32_t a64_label(struct a64 *e);
 void a64_bind(struct a64 *e, uint32_t label);

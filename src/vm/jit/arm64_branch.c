@@ -293,8 +293,10 @@ void a64_switch(struct a64 *e, const struct jit_block *block, const struct jit_i
 	a64_out(e, a64_br(A64_T0));
 	a64_bind(e, past);
 	table = a64_here(e);
+	a64_table_place(e, in->insn);
 	for (uint64_t i = 0; i < in->imm; i++) {
 		a64_refer(e, e->function->targets[in->target + i], table);
 		a64_out(e, 0);
 	}
+	a64_place(e, in->insn);
 }

@@ -49,22 +49,34 @@ uint64_t a64_here_address(const struct a64 *e)
 	return e->code->address + e->code->size;
 }
 
-void a64_place(struct a64 *e, uint32_t insn)
+static void new_place(struct a64 *e, struct jit_place place)
 {
 	struct jit_code *code = e->code;
 	struct jit_place *last = code->nplaces ? &code->places[code->nplaces - 1] : NULL;
 	struct a64_list list = { code->nplaces, code->places_capacity };
 
-	if (last && last->insn == insn && last->offset >= code->functions[e->function->index].first)
+	if (last && last->insn == place.insn && last->table == place.table &&
+	    last->offset >= code->functions[e->function->index].first)
 		return;
 	if (last && last->offset == code->size) {
-		last->insn = insn;
+		*last = place;
 		return;
 	}
 	if (!a64_grow(&code->places, sizeof(*code->places), &list, &e->rc))
 		return;
 	code->places_capacity = list.capacity;
-	code->places[code->nplaces++] = (struct jit_place){ code->size, insn };
+	code->places[code->nplaces++] = place;
+}
+
+void a64_place(struct a64 *e, uint32_t insn)
+{
+	new_place(e, (struct jit_place){ e->code->size, insn });
+}
+
+/* Here begins the table of a switch, up to the next place. */
+void a64_table_place(struct a64 *e, uint32_t insn)
+{
+	new_place(e, (struct jit_place){ e->code->size, insn, .table = true });
 }
 
 void a64_step(struct jit_code *code, int *rc, uint32_t depth, uint8_t reg, uint32_t slot)

@@ -131,18 +131,33 @@ const void *vm_machine_code(const struct vm *vm, uint32_t function, size_t *size
 	return vm->jit->memory.code + range->first;
 }
 
-int64_t vm_machine_insn(const struct vm *vm, uint32_t function, size_t offset)
+/* The place of a byte of the function's machine code, NULL: none. */
+static const struct jit_place *place_in(const struct vm *vm, uint32_t function, size_t offset)
 {
 	const struct jit_range *range;
 	const struct jit_place *place;
 
 	if (!vm->jit || function >= vm->nfunctions)
-		return -1;
+		return NULL;
 	range = &vm->jit->ranges[function];
 	if (offset >= range->end - range->first)
-		return -1;
+		return NULL;
 	place = place_at(vm->jit, range->first + offset);
-	return place && place->offset >= range->first ? (int64_t)place->insn : -1;
+	return place && place->offset >= range->first ? place : NULL;
+}
+
+int64_t vm_machine_insn(const struct vm *vm, uint32_t function, size_t offset)
+{
+	const struct jit_place *place = place_in(vm, function, offset);
+
+	return place ? (int64_t)place->insn : -1;
+}
+
+bool vm_machine_table(const struct vm *vm, uint32_t function, size_t offset)
+{
+	const struct jit_place *place = place_in(vm, function, offset);
+
+	return place && place->table;
 }
 
 /* ---- what ------------------------------------------------------------------------------- */

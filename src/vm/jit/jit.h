@@ -219,7 +219,8 @@ struct jit_magic jit_magic_signed(int64_t divisor, unsigned int bits);
 /* Where an instruction of the vm's code went: sorted by offset. */
 struct jit_place {
 	uint32_t offset; /* of the machine code, in jit_code.bytes */
-	uint32_t insn;
+	uint32_t insn : 31;
+	uint32_t table : 1; /* what follows is the table of a switch */
 };
 
 /* What an unwinder must know of a function: after `offset`, the stack pointer is `depth` bytes

@@ -162,6 +162,7 @@ void x86_jump_to_block(struct x86 *x, int condition, uint32_t block);
 void x86_fill_jumps(struct x86 *x);
 void x86_switch(struct x86 *x, const struct jit_insn *insn, uint32_t otherwise);
 void x86_new_place(struct x86 *x, uint32_t insn);
+void x86_table_place(struct x86 *x, uint32_t insn);
 int x86_step(struct jit_code *code, uint32_t offset, uint32_t depth, uint8_t reg, uint32_t slot);
 void x86_frame_step(struct x86 *x, uint32_t depth, uint8_t reg);
 /* A rel32 field with the distance to a function. */

@@ -36,6 +36,17 @@ void x86_new_place(struct x86 *x, uint32_t insn)
 	x->last_place = insn;
 }
 
+/* Here begins the table of a switch, up to the next place. */
+void x86_table_place(struct x86 *x, uint32_t insn)
+{
+	if (!x->last)
+		return;
+	x86_new_place(x, insn);
+	if (!x->error)
+		x->code->places[x->code->nplaces - 1].table = true;
+	x->last_place = JIT_NOWHERE;
+}
+
 int x86_step(struct jit_code *code, uint32_t offset, uint32_t depth, uint8_t reg, uint32_t slot)
 {
 	if (grow(&code->steps, &code->steps_capacity, code->nsteps, sizeof(*code->steps)))
@@ -220,6 +231,7 @@ static void slow_table(struct x86 *x, const struct x86_slow *slow)
 	put_rel32(x, slow->from, x86_offset(x));
 	if (!x86_has_room(x, 8 * n))
 		return;
+	x86_table_place(x, slow->insn.insn);
 	for (uint64_t i = 0; i < n; i++)
 		x86_word64(&x->e, x->code->address + x->blocks[x->blocks[targets[i]].goal].start);
 }
