@@ -226,6 +226,20 @@ int pmu_read_cpu(const struct pmu_counter *counter, int cpu, struct pmu_reading 
 	return read_place(counter, place, ret);
 }
 
+int pmu_cpu_time(const struct pmu_counter *counter, int cpu, uint64_t *ret)
+{
+	const struct pmu_place *place = pmu_place_of(counter, cpu);
+	struct group group;
+	int code;
+
+	if (!place || place->fd < 0)
+		return -ENOENT;
+	code = read_group(counter, place, &group);
+	if (!code)
+		*ret = group.enabled;
+	return code;
+}
+
 int pmu_read(const struct pmu_counter *counter, struct pmu_reading *ret)
 {
 	struct pmu_reading sum = { 0 };

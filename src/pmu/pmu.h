@@ -138,6 +138,12 @@ void pmu_cpu_offline(struct pmu_counter *counter, int cpu);
  * @leader (NULL: none). 0 also where its PMU does not count on this CPU. -ENOMEM, or as pmu_open().
  */
 int pmu_cpu_online(struct pmu_counter *counter, const struct pmu_counter *leader, int cpu);
+/*
+ * How long the event that is open on @cpu has been on (ns): from the moment when the kernel ends it
+ * this stands still. 0 also for a pinned one that found no counter. -ENOENT: it is not open there;
+ * else -errno of read(2).
+ */
+int pmu_cpu_time(const struct pmu_counter *counter, int cpu, uint64_t *ret);
 
 /*
  * count, enabled, running (ns) of one CPU, with what it counted before it was offline. A pinned

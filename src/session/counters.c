@@ -116,8 +116,9 @@ static int open_pmu(struct session *session, struct session_pmu *pmu, struct err
 
 static int raise_file_limit(struct session *session, struct err *err)
 {
-	size_t needed = (session->npmus + kern_program_count(session->kern)) * session->ncpus + 256;
-	size_t granted;
+	/* One more for the witness. */
+	size_t events = session->npmus + kern_program_count(session->kern) + 1;
+	size_t needed = events * session->ncpus + 256, granted;
 
 	return pmu_raise_file_limit(needed, &granted, err);
 }
@@ -321,6 +322,10 @@ void session_close_counters(struct session *session)
 	loop_remove(session->uevents_source);
 	if (session->uevents)
 		close(session->uevents);
+	loop_remove(session->clock_source);
+	if (session->clock)
+		close(session->clock);
+	pmu_close(session->witness);
 	for (i = session->npmus; i-- > 0;)
 		pmu_close(session->pmus[i].counter);
 	for (i = 0; i < session->nsamplers; i++)

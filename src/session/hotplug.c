@@ -85,6 +85,8 @@ static void cpu_went(struct session *session, int cpu)
 	}
 	for (i = 0; i < session->nsamplers; i++)
 		pmu_cpu_offline(session->samplers[i].counter, cpu);
+	if (session->witness)
+		pmu_cpu_offline(session->witness, cpu);
 	tell_totals(session, cpu, &ignored);
 }
 
@@ -130,6 +132,8 @@ static int open_there(struct session *session, int cpu, struct err *err)
 			return code;
 	}
 	code = session_enable_pmus(session, cpu, err);
+	if (!code && session->witness && !pmu_cpu_online(session->witness, NULL, cpu))
+		pmu_enable_cpu(session->witness, cpu);
 	return code ? code : tell_totals(session, cpu, err);
 }
 
@@ -151,7 +155,7 @@ static int sample_there(struct session *session, int cpu, struct err *err)
 	return 0;
 }
 
-static void cpu_came(struct session *session, int cpu)
+void session_cpu_came(struct session *session, int cpu)
 {
 	struct err err = { 0 };
 	int code = measure(session, cpu);
@@ -182,7 +186,7 @@ static void serve(struct session *session, const char *text)
 	} else if (sscanf(text, "online@/devices/system/cpu/cpu%d%n", &cpu, &end) == 1 &&
 		   !text[end]) {
 		log_verbose("CPU %d came online", cpu);
-		cpu_came(session, cpu);
+		session_cpu_came(session, cpu);
 	}
 }
 

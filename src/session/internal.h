@@ -64,6 +64,9 @@ struct session {
 	size_t ncpus;
 	int uevents; /* socket on which the kernel tells of CPUs; 0: none */
 	struct loop_source *uevents_source;
+	int clock; /* readable when the clock was set, as after a suspend; 0: none */
+	struct loop_source *clock_source;
+	struct pmu_counter *witness; /* counts nothing, on each CPU; ends with the others there */
 	struct session_pmu *pmus;
 	size_t npmus;
 	uint64_t overhead_since; /* ns */
@@ -167,6 +170,13 @@ void session_disable_counters(struct session *session);
 void session_close_counters(struct session *session);
 /* ---- hotplug.c ---- */
 int session_follow_cpus(struct session *session, struct err *err);
+/* @cpu is online, and what was open there has ended: all of it is opened anew. */
+void session_cpu_came(struct session *session, int cpu);
+/* ---- suspend.c ---- */
+/* After a suspend the counters that it ended are opened anew. */
+int session_follow_sleep(struct session *session, struct err *err);
+/* While the counters are still open: a note for each CPU whose counters ended and nobody told. */
+void session_tell_ended(struct session *session);
 /* ---- calibrate.c ---- */
 int session_calibrate(struct session *session, struct err *err);
 void session_calibrate_switches(struct session *session);

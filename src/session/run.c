@@ -309,6 +309,7 @@ int session_finish(struct session *session)
 			kern_target_consume(session->kern);
 		}
 		session_tell_failures(session);
+		session_tell_ended(session);
 	}
 	session_disable_counters(session);
 	session->phase = PHASE_EXIT;

@@ -350,6 +350,7 @@ static int (*const stages_open[])(struct session *session, struct err *err) = {
 static int (*const stages_run[])(struct session *session, struct err *err) = {
 	session_follow_cpus,
 	session_open_counters,
+	session_follow_sleep,
 	session_apply_map_values,
 	run_init_hooks,
 	spawn,

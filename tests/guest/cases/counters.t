@@ -187,8 +187,41 @@ export -f cpu1 faults come_and_go
 part hotplug $DUET run -v $HOTPLUG -- bash -c come_and_go
 cpu1 0
 part comes $DUET run -v $HOTPLUG -- bash -c 'cpu1 1; sleep 0.5; faults 1'
+part unnoticed $DUET run $UNNOTICED
 part only0 $DUET run -v $HOTPLUG -C 0 -- bash -c 'cpu1 0; cpu1 1; sleep 0.5; faults 1'
 """.format(tree=TREE)
+
+# To hibernate, with nowhere to write to, ends after the other CPUs went and came: without an alarm
+# clock and without uevents. What sleeps less than the RTC's second is not noticed, hence the loop.
+SUSPEND = r"""
+echo never >/sys/kernel/mm/transparent_hugepage/enabled
+faults() {
+	taskset $((1 << $1)) dd if=/dev/zero of=/dev/null bs=20M count=1 2>/dev/null
+}
+slept() { # in ms: /proc/uptime goes on in sleep, the timers' clock does not
+	local up now
+	read -r up _ </proc/uptime
+	now=$(sed -n 's/^now at \([0-9]*\) nsecs$/\1/p' /proc/timer_list)
+	echo $((10#${up/./} * 10 - now / 1000000))
+}
+work() {
+	local before after i
+	faults 1
+	before=$(slept)
+	for i in 1 2 3 4 5; do
+		echo disk >/sys/power/state
+		after=$(slept)
+		((after < before + 200)) || break
+	done
+	echo "slept $((after - before))"
+	sleep 0.5
+	faults 0
+	faults 1
+	faults 1
+}
+export -f faults slept work
+part asleep $DUET run $HOTPLUG -- bash -c work
+"""
 
 
 def hotplug_sums(part):
@@ -215,9 +248,25 @@ def check_hotplug(g):
          f"CPU 1 comes: {sums}", part)
     samples = re.search(r"^samples (\d+) (\d+)$", part.out, re.M)
     g.ok(samples and int(samples[2]) > 5, "and is sampled", part)
+    part = g["unnoticed"]
+    g.ok(part.status == 0 and part.out.strip() == "total 0 1" and
+         part.err.count("CPU 1 was offline for a time, unnoticed:") == 1 and
+         "CPU 0" not in part.err, "a CPU that came after the last look is told of", part)
     part = g["only0"]
     sums = hotplug_sums(part)
     g.ok(sums and sums[2] == 0 and 0 < sums[0] < 5120, f"-C 0 leaves it out: {sums}", part)
+
+
+def check_suspend(g):
+    part = g["asleep"]
+    sums = hotplug_sums(part)
+    # Before and after: three times 5,120 on CPU 1, and once on the CPU that stayed.
+    g.ok(sums and 15360 <= sums[2] <= 17500 and 5120 <= sums[1] <= 9000 and
+         abs(sums[0] - sums[1] - sums[2]) <= 100,
+         f"after a suspend counting goes on: total, CPU 0, CPU 1: {sums}", part)
+    g.ok("reads 4 wrong 0" in part.out, "and so do the calls", part)
+    g.ok("the machine was suspended: the counters of 1 CPU were opened anew" in part.err and
+         "unnoticed" not in part.err, "which is told", part)
 
 
 def check_x86(g):
@@ -266,6 +315,15 @@ while guests:
     g = guest.Guest(t, guests.pop(0), guests.pop(0), work)
     g.run(f"IPC={g.object('examples/ipc.c')}\n"
           f"HOTPLUG={g.object('tests/guest/programs/hotplug.c')}\n"
+          f"UNNOTICED={g.object('tests/guest/programs/unnoticed.c')}\n"
           f"TOGETHER={g.object('tests/guest/programs/together.c')}\n" + (ARM64 if g.arch == "arm64" else X86))
     check_arm64(g) if g.arch == "arm64" else check_x86(g)
+    if g.arch == "arm64":
+        continue
+    # virtiofs cannot be suspended.
+    g = guest.Guest(t, g.arch, g.kernel, work)
+    packed = [g.object("tests/guest/programs/hotplug.c"), os.path.join(g.build, "duet")]
+    g.run(f"HOTPLUG={packed[0]}\n" + SUSPEND, "--deterministic", "--cpus", "2",
+          *(word for file in packed for word in ("--pack", file)))
+    check_suspend(g)
 t.done()

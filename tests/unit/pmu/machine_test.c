@@ -264,6 +264,36 @@ static void cpu_goes_and_comes_back(void **state)
 	pmu_close(leader);
 }
 
+/* Nobody may have told that a CPU went, but the time of its event stands still. */
+static void the_time_of_an_ended_event_stands_still(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counter = open_on(fake, "dummy", 4, NULL);
+	uint64_t before, after;
+
+	pmu_enable(counter);
+	kernel_run(10000, rates);
+	kernel_set_online(1, false);
+	kernel_set_online(1, true);
+	assert_int_equal(pmu_cpu_time(counter, 1, &before), 0);
+	assert_int_equal(before, 10000);
+	kernel_run(10000, rates);
+	assert_int_equal(pmu_cpu_time(counter, 1, &after), 0);
+	assert_int_equal(after, before);
+	assert_int_equal(pmu_cpu_time(counter, 2, &after), 0);
+	assert_int_equal(after, 20000);
+	/* Opened anew, it begins at 0, whatever was kept. */
+	assert_int_equal(pmu_cpu_online(counter, NULL, 1), 0);
+	pmu_enable_cpu(counter, 1);
+	kernel_run(5000, rates);
+	assert_int_equal(pmu_cpu_time(counter, 1, &after), 0);
+	assert_int_equal(after, 5000);
+	pmu_cpu_offline(counter, 1);
+	assert_int_equal(pmu_cpu_time(counter, 1, &after), -ENOENT);
+	assert_int_equal(pmu_cpu_time(counter, 9, &after), -ENOENT);
+	pmu_close(counter);
+}
+
 /* It was away for so short a time that only its coming back is told. */
 static void cpu_that_was_away_unnoticed_counts_again(void **state)
 {
@@ -559,6 +589,7 @@ int main(void)
 		ON(wrapping_counters_never_go_back),
 		ON(software_events_and_those_that_wait_are_read_by_call),
 		ON(cpu_goes_and_comes_back),
+		ON(the_time_of_an_ended_event_stands_still),
 		ON(cpu_that_was_away_unnoticed_counts_again),
 		ON(new_cpu_is_opened_where_its_pmu_counts),
 		ON(uncore_events_move_by_themselves),
