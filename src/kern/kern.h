@@ -208,6 +208,11 @@ struct kern_direct {
 bool kern_ring_is_direct(const struct kern_ring *ring); /* a ring buffer */
 int kern_ring_consume_direct(struct kern_ring *ring, size_t limit,
 			     const struct kern_direct *direct);
+/* A perf-event array's buffer of a CPU ends when the CPU goes offline: consume what is there, then
+ * tell. It gets a new one when it comes (back); 0 also for CPUs that it has no room for. Both do
+ * nothing for ring buffers. */
+void kern_ring_cpu_went(struct kern_ring *ring, int cpu);
+int kern_ring_cpu_came(struct kern_ring *ring, int cpu);
 void kern_ring_close(struct kern_ring *ring);
 DEFINE_CLEANUP(struct kern_ring *, kern_ring_close);
 

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,9 +28,10 @@ struct kern_ring {
 	const unsigned long *producer;
 	const uint8_t *data; /* mapped twice in a row: no record is ever in two pieces */
 	size_t mask;
-	/* perf-event array, NULL for a ring buffer */
-	struct perf_buffer *buffer;
-	size_t limit; /* of the running consume; 0: none */
+	/* perf-event array: by CPU, NULL where there is none; all NULL for a ring buffer */
+	struct perf_buffer **buffers;
+	int nbuffers, epoll_fd; /* of the buffers' own */
+	size_t limit;           /* of the running consume; 0: none */
 	int count, stop;
 };
 
@@ -37,7 +39,11 @@ void kern_ring_close(struct kern_ring *ring)
 {
 	if (!ring)
 		return;
-	perf_buffer__free(ring->buffer);
+	while (ring->nbuffers)
+		perf_buffer__free(ring->buffers[--ring->nbuffers]);
+	free(ring->buffers);
+	if (ring->epoll_fd >= 0)
+		close(ring->epoll_fd);
 	if (ring->consumer)
 		munmap(ring->consumer, ring->page);
 	if (ring->producer)
@@ -47,7 +53,7 @@ void kern_ring_close(struct kern_ring *ring)
 
 int kern_ring_fd(const struct kern_ring *ring)
 {
-	return ring->buffer ? perf_buffer__epoll_fd(ring->buffer) : ring->map_fd;
+	return ring->buffers ? ring->epoll_fd : ring->map_fd;
 }
 
 static int open_ringbuf(struct kern_ring *ring, const struct kern_map *map)
@@ -228,7 +234,8 @@ static enum bpf_perf_event_ret perf_record(void *context, int cpu, struct perf_e
 	return LIBBPF_PERF_EVENT_CONT;
 }
 
-static int open_perf(struct kern_ring *ring, const struct kern_map *map)
+/* A buffer for each CPU by itself, which comes and goes with it. -ENODEV: it is offline. */
+static int open_buffer(struct kern_ring *ring, int cpu)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
 					.size = sizeof(attr),
@@ -236,21 +243,60 @@ static int open_perf(struct kern_ring *ring, const struct kern_map *map)
 					.sample_type = PERF_SAMPLE_RAW,
 					.sample_period = 1,
 					.wakeup_events = 1 };
+	int key = cpu;
+	LIBBPF_OPTS(perf_buffer_raw_opts, options, .cpu_cnt = 1, .cpus = &cpu, .map_keys = &key);
+	struct perf_buffer *buffer =
+		perf_buffer__new_raw(ring->map_fd, PERF_PAGES, &attr, perf_record, ring, &options);
+	struct epoll_event event = { .events = EPOLLIN };
 
-	ring->buffer = perf_buffer__new_raw(map->fd, PERF_PAGES, &attr, perf_record, ring, NULL);
-	return ring->buffer ? 0 : -errno;
+	if (!buffer)
+		return -errno;
+	if (epoll_ctl(ring->epoll_fd, EPOLL_CTL_ADD, perf_buffer__epoll_fd(buffer), &event)) {
+		int code = -errno;
+
+		perf_buffer__free(buffer);
+		return code;
+	}
+	ring->buffers[cpu] = buffer;
+	return 0;
+}
+
+static int open_perf(struct kern_ring *ring, const struct kern_map *map)
+{
+	int possible = kern_possible_cpus(), cpu, opened = 0, code = possible;
+
+	if (possible < 0)
+		return possible;
+	ring->map_fd = map->fd;
+	ring->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ring->epoll_fd < 0)
+		return -errno;
+	ring->buffers = calloc(possible, sizeof(*ring->buffers));
+	if (!ring->buffers)
+		return -ENOMEM;
+	/* The script may have made it smaller. */
+	ring->nbuffers =
+		possible < (int)map->info.max_entries ? possible : (int)map->info.max_entries;
+	for (cpu = 0; cpu < ring->nbuffers; cpu++) {
+		code = open_buffer(ring, cpu);
+		if (code && code != -ENODEV)
+			return code;
+		opened += !code;
+	}
+	return opened ? 0 : code;
 }
 
 /* One CPU after the other, so that a limit or a stop holds for all of them. */
 static int consume_perf(struct kern_ring *ring, size_t limit)
 {
-	size_t i, buffers = perf_buffer__buffer_cnt(ring->buffer);
+	int cpu;
 
 	ring->limit = limit;
 	ring->count = 0;
 	ring->stop = 0;
-	for (i = 0; i < buffers; i++) {
-		int code = perf_buffer__consume_buffer(ring->buffer, i);
+	for (cpu = 0; cpu < ring->nbuffers; cpu++) {
+		int code =
+			ring->buffers[cpu] ? perf_buffer__consume_buffer(ring->buffers[cpu], 0) : 0;
 
 		/* DONE (0) and CONT (-2) are the values of enum bpf_perf_event_ret. */
 		if (code && code != LIBBPF_PERF_EVENT_CONT && code != -ENOENT)
@@ -259,6 +305,26 @@ static int consume_perf(struct kern_ring *ring, size_t limit)
 			break;
 	}
 	return ring->stop ? ring->stop : ring->count;
+}
+
+void kern_ring_cpu_went(struct kern_ring *ring, int cpu)
+{
+	if (cpu < 0 || cpu >= ring->nbuffers)
+		return;
+	LISTEN(NULL);
+	perf_buffer__free(ring->buffers[cpu]); /* leaves the epoll set by itself */
+	ring->buffers[cpu] = NULL;
+}
+
+int kern_ring_cpu_came(struct kern_ring *ring, int cpu)
+{
+	int code;
+
+	if (cpu < 0 || cpu >= ring->nbuffers || ring->buffers[cpu])
+		return 0;
+	LISTEN(NULL);
+	code = open_buffer(ring, cpu);
+	return code == -ENODEV ? 0 : code;
 }
 
 int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn lost, void *context,
@@ -271,6 +337,7 @@ int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn los
 	if (!ring)
 		return err_nomem(err);
 	LISTEN(map->kern ? &map->kern->messages : NULL);
+	ring->epoll_fd = -1;
 	ring->record = record;
 	ring->lost = lost;
 	ring->context = context;
@@ -293,7 +360,7 @@ int kern_ring_open(struct kern_map *map, kern_record_fn record, kern_lost_fn los
 
 int kern_ring_consume(struct kern_ring *ring, size_t limit)
 {
-	if (!ring->buffer) /* libbpf has no part in it */
+	if (!ring->buffers) /* libbpf has no part in it */
 		return consume_ringbuf(ring, limit, NULL);
 	LISTEN(NULL);
 	return consume_perf(ring, limit);
@@ -301,7 +368,7 @@ int kern_ring_consume(struct kern_ring *ring, size_t limit)
 
 bool kern_ring_is_direct(const struct kern_ring *ring)
 {
-	return !ring->buffer;
+	return !ring->buffers;
 }
 
 int kern_ring_consume_direct(struct kern_ring *ring, size_t limit, const struct kern_direct *direct)

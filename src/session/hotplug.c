@@ -20,7 +20,7 @@
 
 #define KERNEL_EVENTS 1 /* multicast group of uevents that the kernel sends */
 
-static bool is_measured(const struct session *session, int cpu)
+bool session_measures(const struct session *session, int cpu)
 {
 	size_t i;
 
@@ -34,7 +34,7 @@ static int measure(struct session *session, int cpu)
 {
 	int *cpus;
 
-	if (is_measured(session, cpu))
+	if (session_measures(session, cpu))
 		return 0;
 	if (session->options->cpus)
 		return -ENOENT;
@@ -76,6 +76,11 @@ static void cpu_went(struct session *session, int cpu)
 	struct err ignored = { 0 };
 	size_t i;
 
+	session_rings_cpu_went(session, cpu);
+	if (session->witness)
+		pmu_cpu_offline(session->witness, cpu);
+	if (!session_measures(session, cpu))
+		return;
 	for (i = session->npmus; i-- > 0;) {
 		struct session_pmu *pmu = &session->pmus[i];
 
@@ -85,8 +90,6 @@ static void cpu_went(struct session *session, int cpu)
 	}
 	for (i = 0; i < session->nsamplers; i++)
 		pmu_cpu_offline(session->samplers[i].counter, cpu);
-	if (session->witness)
-		pmu_cpu_offline(session->witness, cpu);
 	tell_totals(session, cpu, &ignored);
 }
 
@@ -132,8 +135,6 @@ static int open_there(struct session *session, int cpu, struct err *err)
 			return code;
 	}
 	code = session_enable_pmus(session, cpu, err);
-	if (!code && session->witness && !pmu_cpu_online(session->witness, NULL, cpu))
-		pmu_enable_cpu(session->witness, cpu);
 	return code ? code : tell_totals(session, cpu, err);
 }
 
@@ -155,15 +156,29 @@ static int sample_there(struct session *session, int cpu, struct err *err)
 	return 0;
 }
 
+/* What is there whether the CPU is measured or not: programs run on it in any case. */
+static void serve_there(struct session *session, int cpu)
+{
+	int code = session_rings_cpu_came(session, cpu);
+
+	if (code)
+		log_note("CPU %d came online: EVENTS() has no buffer there: %s", cpu,
+			 strerror(-code));
+	if (session->witness && !pmu_cpu_online(session->witness, NULL, cpu))
+		pmu_enable_cpu(session->witness, cpu);
+}
+
 void session_cpu_came(struct session *session, int cpu)
 {
 	struct err err = { 0 };
-	int code = measure(session, cpu);
+	int code;
 
+	cpu_went(session, cpu); /* nobody may have told that it did */
+	serve_there(session, cpu);
+	code = measure(session, cpu);
 	if (code == -ENOENT)
 		return;
 	if (!code) {
-		cpu_went(session, cpu); /* nobody may have told that it did */
 		switch_there(session, cpu);
 		code = open_there(session, cpu, &err);
 	}
@@ -181,8 +196,7 @@ static void serve(struct session *session, const char *text)
 
 	if (sscanf(text, "offline@/devices/system/cpu/cpu%d%n", &cpu, &end) == 1 && !text[end]) {
 		log_verbose("CPU %d went offline", cpu);
-		if (is_measured(session, cpu))
-			cpu_went(session, cpu);
+		cpu_went(session, cpu);
 	} else if (sscanf(text, "online@/devices/system/cpu/cpu%d%n", &cpu, &end) == 1 &&
 		   !text[end]) {
 		log_verbose("CPU %d came online", cpu);

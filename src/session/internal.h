@@ -170,6 +170,7 @@ void session_disable_counters(struct session *session);
 void session_close_counters(struct session *session);
 /* ---- hotplug.c ---- */
 int session_follow_cpus(struct session *session, struct err *err);
+bool session_measures(const struct session *session, int cpu);
 /* @cpu is online, and what was open there has ended: all of it is opened anew. */
 void session_cpu_came(struct session *session, int cpu);
 /* ---- suspend.c ---- */
@@ -188,6 +189,9 @@ int session_check_rings(struct session *session, struct err *err);
 int session_open_rings(struct session *session, struct err *err);
 void session_drain_rings(struct session *session);
 void session_close_rings(struct session *session);
+/* Their buffers of one CPU, when it goes and comes. 0, or -errno of a buffer. */
+void session_rings_cpu_went(struct session *session, int cpu);
+int session_rings_cpu_came(struct session *session, int cpu);
 int session_open_printk(struct session *session, struct err *err);
 /* Runs every SEC("iter/...") program once; what it writes is the script's text. */
 int session_print_iterators(struct session *session, struct err *err);

@@ -226,6 +226,31 @@ void session_drain_rings(struct session *session)
 	}
 }
 
+void session_rings_cpu_went(struct session *session, int cpu)
+{
+	struct session_ring *ring;
+
+	for (ring = session->rings; ring; ring = ring->next) {
+		if (!ring->ring || kern_ring_is_direct(ring->ring))
+			continue;
+		consume(ring, 0);
+		kern_ring_cpu_went(ring->ring, cpu);
+	}
+}
+
+int session_rings_cpu_came(struct session *session, int cpu)
+{
+	struct session_ring *ring;
+	int first = 0;
+
+	for (ring = session->rings; ring; ring = ring->next) {
+		int code = ring->ring ? kern_ring_cpu_came(ring->ring, cpu) : 0;
+
+		first = first ? first : code;
+	}
+	return first;
+}
+
 void session_close_rings(struct session *session)
 {
 	while (session->rings) {

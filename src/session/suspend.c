@@ -18,45 +18,45 @@
 
 #define FAR_SECONDS 4000000000 /* of the Unix epoch: 2096 */
 
-/* Which CPUs' time is that which @times says? The others' is written there. */
-static size_t look(const struct session *session, uint64_t *times)
+/* On how many CPUs is the time that which @times says? The others' is written there. */
+static int look(const struct session *session, int ncpus, uint64_t *times)
 {
-	size_t i, standing = 0;
+	int cpu, standing = 0;
 
-	for (i = 0; i < session->ncpus; i++) {
-		uint64_t before = times[i];
+	for (cpu = 0; cpu < ncpus; cpu++) {
+		uint64_t before = times[cpu];
 
-		if (pmu_cpu_time(session->witness, session->cpus[i], &times[i]))
-			times[i] = 0;
-		standing += times[i] && times[i] == before;
+		if (pmu_cpu_time(session->witness, cpu, &times[cpu]))
+			times[cpu] = 0;
+		standing += times[cpu] && times[cpu] == before;
 	}
 	return standing;
 }
 
-/* The CPUs whose counters the kernel has ended, *@count of them; the caller's to free. NULL: none, or
+/* The CPUs whose events the kernel has ended, *@count of them; the caller's to free. NULL: none, or
  * nobody knows. */
 static int *find_ended(const struct session *session, size_t *count)
 {
 	const struct timespec moment = { 0, 10000000 };
-	CLEANUP(free_pointer) uint64_t *times = calloc(session->ncpus + 1, sizeof(*times));
-	CLEANUP(free_pointer) uint64_t *before = calloc(session->ncpus + 1, sizeof(*before));
-	CLEANUP(free_pointer) int *ended = calloc(session->ncpus + 1, sizeof(*ended));
-	size_t i;
+	int cpu, ncpus = kern_possible_cpus();
+	CLEANUP(free_pointer) uint64_t *times = calloc(ncpus, sizeof(*times));
+	CLEANUP(free_pointer) uint64_t *before = calloc(ncpus, sizeof(*before));
+	CLEANUP(free_pointer) int *ended = calloc(ncpus, sizeof(*ended));
 
 	*count = 0;
 	if (!session->witness || !times || !before || !ended)
 		return NULL;
-	look(session, times);
-	memcpy(before, times, session->ncpus * sizeof(*before));
-	if (!look(session, times))
+	look(session, ncpus, times);
+	memcpy(before, times, ncpus * sizeof(*before));
+	if (!look(session, ncpus, times))
 		return NULL;
 	/* Where the kernel's clock is coarse, this says it. */
 	nanosleep(&moment, NULL);
-	if (!look(session, times))
+	if (!look(session, ncpus, times))
 		return NULL;
-	for (i = 0; i < session->ncpus; i++) {
-		if (times[i] && times[i] == before[i])
-			ended[(*count)++] = session->cpus[i];
+	for (cpu = 0; cpu < ncpus; cpu++) {
+		if (times[cpu] && times[cpu] == before[cpu])
+			ended[(*count)++] = cpu;
 	}
 	return *count ? take_pointer(ended) : NULL;
 }
@@ -74,18 +74,20 @@ static int clock_was_set(void *context, int fd, uint32_t events)
 	struct session *session = context;
 	CLEANUP(free_pointer) int *ended = NULL;
 	uint64_t expirations;
-	size_t i, count;
+	size_t i, count, measured = 0;
 
 	if (read(fd, &expirations, sizeof(expirations)) < 0 && errno == EAGAIN)
 		return 0;
 	arm(fd);
 	ended = find_ended(session, &count);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		session_cpu_came(session, ended[i]);
-	if (count)
+		measured += session_measures(session, ended[i]);
+	}
+	if (measured)
 		log_note("the machine was suspended: the counters of %zu CPU%s were opened anew: "
 			 "what was counted before is kept",
-			 count, count == 1 ? "" : "s");
+			 measured, measured == 1 ? "" : "s");
 	return 0;
 }
 
@@ -95,20 +97,25 @@ void session_tell_ended(struct session *session)
 	size_t i, count;
 
 	ended = find_ended(session, &count);
-	for (i = 0; i < count; i++)
-		log_note(
-			"CPU %d was offline for a time, unnoticed: what it did from then on is not "
-			"counted",
-			ended[i]);
+	for (i = 0; i < count; i++) {
+		if (session_measures(session, ended[i]))
+			log_note("CPU %d was offline for a time, unnoticed: what it did from then "
+				 "on is not "
+				 "counted",
+				 ended[i]);
+	}
 }
 
 static void start_witness(struct session *session)
 {
+	CLEANUP(free_pointer) int *cpus = NULL;
 	struct pmu_event nothing;
+	size_t count;
 	struct err ignored = { 0 };
 
 	if (pmu_parse("dummy", &nothing, &ignored) ||
-	    pmu_open(&nothing, session->cpus, session->ncpus, NULL, &session->witness, &ignored) ||
+	    pmu_parse_cpus(NULL, &cpus, &count, &ignored) ||
+	    pmu_open(&nothing, cpus, count, NULL, &session->witness, &ignored) ||
 	    pmu_enable(session->witness))
 		log_verbose("a suspend of the machine is not noticed: %s", ignored.text);
 }

@@ -234,6 +234,14 @@ def hotplug_sums(part):
     return [int(x) for x in (*total.groups(), *lapped.groups())]
 
 
+def check_output(g, part, least):
+    """A buffer of EVENTS() is there again on CPU 1: as many records at least as programs ended."""
+    found = re.search(r"^sent (\d+) (\d+) received (\d+) (\d+) refused", part.out, re.M)
+    sent0, sent1, received0, received1 = (int(x) for x in found.groups()) if found else [0] * 4
+    g.ok(least <= sent1 == received1 and sent0 == received0,
+         f"what CPU 1 puts out arrives: {sent1} records", part)
+
+
 def check_hotplug(g):
     part = g["hotplug"]
     sums = hotplug_sums(part)
@@ -242,12 +250,14 @@ def check_hotplug(g):
          abs(sums[0] - sums[1] - sums[2]) <= 100,
          f"CPU 1 goes and comes twice: total, CPU 0, CPU 1: {sums}", part)
     g.ok("reads 4 wrong 0" in part.out, "the calls meanwhile have their own 5,120 faults", part)
+    check_output(g, part, 3)
     part = g["comes"]
     sums = hotplug_sums(part)
     g.ok(sums and 5120 <= sums[2] <= 8000 and abs(sums[0] - sums[1] - sums[2]) <= 100,
          f"CPU 1 comes: {sums}", part)
     samples = re.search(r"^samples (\d+) (\d+)$", part.out, re.M)
     g.ok(samples and int(samples[2]) > 5, "and is sampled", part)
+    check_output(g, part, 1)
     part = g["unnoticed"]
     g.ok(part.status == 0 and part.out.strip() == "total 0 1" and
          part.err.count("CPU 1 was offline for a time, unnoticed:") == 1 and
@@ -255,6 +265,7 @@ def check_hotplug(g):
     part = g["only0"]
     sums = hotplug_sums(part)
     g.ok(sums and sums[2] == 0 and 0 < sums[0] < 5120, f"-C 0 leaves it out: {sums}", part)
+    check_output(g, part, 1)
 
 
 def check_suspend(g):
@@ -265,6 +276,7 @@ def check_suspend(g):
          abs(sums[0] - sums[1] - sums[2]) <= 100,
          f"after a suspend counting goes on: total, CPU 0, CPU 1: {sums}", part)
     g.ok("reads 4 wrong 0" in part.out, "and so do the calls", part)
+    check_output(g, part, 3)
     g.ok("the machine was suspended: the counters of 1 CPU were opened anew" in part.err and
          "unnoticed" not in part.err, "which is told", part)
 

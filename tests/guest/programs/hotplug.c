@@ -8,11 +8,13 @@ PMU(minor, "minor-faults");
 PMU_GROUP(both, "faults,minor");
 
 CALLS(calls, 64);
+EVENTS(exits); /* of programs, by the CPU on which they end */
 
 u64 big_reads,
 	wrong_reads; /* reads with 5,120 faults inside, as dd does; with an impossible number */
 struct pmu_sum lapped[8];
-u64 samples[8];
+u64 samples[8], sent[8], refused[8];
+u64 received[8]; /* the user half's */
 u64 negative;
 
 static __always_inline void lap(void)
@@ -69,6 +71,23 @@ SEC("perf_event/cpu-clock@99") int sample(void *ctx)
 	return 0;
 }
 
+SEC("tp/sched/sched_process_exit") int on_exit(void *ctx)
+{
+	u64 cpu = bpf_get_smp_processor_id() & 7;
+
+	if (bpf_perf_event_output(ctx, &exits, BPF_F_CURRENT_CPU, &cpu, sizeof(cpu)))
+		__sync_fetch_and_add(&refused[cpu & 7], 1);
+	else
+		__sync_fetch_and_add(&sent[cpu & 7], 1);
+	return 0;
+}
+
+SEC("user/event/exits") int on_record(const u64 *cpu, u64 size)
+{
+	received[*cpu & 7]++;
+	return 0;
+}
+
 SEC("user/exit") int report(void)
 {
 	struct pmu_sum total, a = {}, b = {};
@@ -79,6 +98,8 @@ SEC("user/exit") int report(void)
 	printf("together %d %llu %llu %d\n", code, a.count, b.count, a.enabled == b.enabled);
 	printf("reads %llu wrong %llu\n", big_reads, wrong_reads);
 	printf("samples %llu %llu\n", samples[0], samples[1]);
+	printf("sent %llu %llu received %llu %llu refused %llu %llu\n", sent[0], sent[1],
+	       received[0], received[1], refused[0], refused[1]);
 	printf("lapped %llu %llu negative %llu\n", lapped[0].count, lapped[1].count, negative);
 	return 0;
 }
