@@ -184,6 +184,7 @@ static int read_page(const struct pmu_counter *counter, struct pmu_place *place,
 		     struct pmu_reading *ret)
 {
 	const struct pmu_system *system = counter->system;
+	int code;
 
 	if (counter->event.software)
 		return -EAGAIN;
@@ -195,7 +196,13 @@ static int read_page(const struct pmu_counter *counter, struct pmu_place *place,
 			place->page = NULL;
 		}
 	}
-	return place->page ? pmu_page_read(system->machine, place->page, place->cpu, ret) : -EAGAIN;
+	/* Another thread may read the page: it stays mapped. */
+	if (!place->page || __atomic_load_n(&place->page_refused, __ATOMIC_RELAXED))
+		return -EAGAIN;
+	code = pmu_page_read(system->machine, place->page, place->cpu, ret);
+	if (code == -EPERM)
+		__atomic_store_n(&place->page_refused, true, __ATOMIC_RELAXED);
+	return code;
 }
 
 static int read_place(const struct pmu_counter *counter, struct pmu_place *place,

@@ -11,7 +11,7 @@ struct pmu_place {
 	int fd; /* -1: not here, or the CPU is offline */
 	bool grouped;
 	uint64_t id; /* the kernel's, by which a group tells its values; 0: not asked for yet */
-	bool page_tried;
+	bool page_tried, page_refused;
 	struct perf_event_mmap_page *page; /* NULL: none */
 	struct pmu_reading kept;           /* what it counted before the CPU was offline */
 };

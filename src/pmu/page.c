@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fixup.h"
+
 #define TRIES 16
 /*
  * Two migrations of this thread, away from the event's CPU and back, would hide from two looks at
@@ -32,10 +34,18 @@ static uint64_t ticks(void *context)
 	return __builtin_ia32_rdtsc();
 }
 
-static uint64_t counter(void *context, uint32_t index)
+static int counter(void *context, uint32_t index, uint64_t *ret)
 {
+	uint32_t low = 0, high = 0;
+	int code = -EPERM;
+
 	(void)context;
-	return __builtin_ia32_rdpmc(index);
+	__asm__ volatile("1:\trdpmc\n\txorl %2, %2\n2:\n" FIXUP("1b", "2b")
+			 : "+a"(low), "+d"(high), "+r"(code)
+			 : "c"(index)
+			 : "cc", "memory");
+	*ret = (uint64_t)high << 32 | low;
+	return code;
 }
 
 #elif defined(__aarch64__)
@@ -49,19 +59,23 @@ static uint64_t ticks(void *context)
 	return value;
 }
 
-#define ARM_COUNTER(number)                                                                  \
-	case number:                                                                         \
-		__asm__ volatile("mrs %0, pmevcntr" #number "_el0" : "=r"(value)::"memory"); \
-		return value;
+/* The register is part of the instruction. */
+#define ARM_READ(name)                                                                 \
+	__asm__ volatile("1:\tmrs %0, " name "\n\tmov %w1, #0\n2:\n" FIXUP("1b", "2b") \
+			 : "+r"(value), "+r"(code)::"memory")
+#define ARM_COUNTER(number)                          \
+	case number:                                 \
+		ARM_READ("pmevcntr" #number "_el0"); \
+		break;
 #define ARM_CYCLES 31
 
-static uint64_t counter(void *context, uint32_t index)
+static int counter(void *context, uint32_t index, uint64_t *ret)
 {
 	uint64_t value = 0;
+	int code = -EPERM;
 
 	(void)context;
 	__asm__ volatile("isb" ::: "memory");
-	/* The register is part of the instruction. */
 	switch (index) {
 		ARM_COUNTER(0)
 		ARM_COUNTER(1)
@@ -95,9 +109,10 @@ static uint64_t counter(void *context, uint32_t index)
 		ARM_COUNTER(29)
 		ARM_COUNTER(30)
 	case ARM_CYCLES:
-		__asm__ volatile("mrs %0, pmccntr_el0" : "=r"(value)::"memory");
+		ARM_READ("pmccntr_el0");
 	}
-	return value;
+	*ret = value;
+	return code;
 }
 
 #else
@@ -154,10 +169,13 @@ static int read_fields(const struct pmu_page_machine *machine,
 	uint32_t index = live->index;
 	uint16_t width = live->pmc_width;
 	uint64_t since, value;
+	int code;
 
 	if (!index || !pmu_page_is_useful(page) || !width || width > 64)
 		return -EAGAIN;
-	value = machine->counter(machine->context, index - 1);
+	code = machine->counter(machine->context, index - 1, &value);
+	if (code)
+		return code;
 	/* The hardware's value counts from a negative one on, up to the next interrupt. */
 	value = (uint64_t)((int64_t)(value << (64 - width)) >> (64 - width));
 	since = since_written(page, now);

@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fixup.h"
 #include "vm/jit/memory.h"
 #include "vm/vm_internal.h"
 
@@ -59,6 +60,11 @@ static void read_machine(struct vm_signal *signal)
 	signal->read = page_fault && !write;
 	signal->present = page_fault && registers[REG_ERR] & 1;
 	signal->fetch = page_fault && registers[REG_ERR] & 16;
+}
+
+static void resume_at(struct vm_signal *signal, uintptr_t pc)
+{
+	signal->context->uc_mcontext.gregs[REG_RIP] = pc;
 }
 
 uintptr_t signal_return_address(const struct vm_signal *signal)
@@ -107,6 +113,11 @@ static void read_machine(struct vm_signal *signal)
 	}
 }
 
+static void resume_at(struct vm_signal *signal, uintptr_t pc)
+{
+	signal->context->uc_mcontext.pc = pc;
+}
+
 uintptr_t signal_return_address(const struct vm_signal *signal)
 {
 	return signal->context->uc_mcontext.regs[30];
@@ -120,6 +131,12 @@ void signal_undo_call(struct vm_signal *signal)
 static void read_machine(struct vm_signal *signal)
 {
 	(void)signal;
+}
+
+static void resume_at(struct vm_signal *signal, uintptr_t pc)
+{
+	(void)signal;
+	(void)pc;
 }
 
 uintptr_t signal_return_address(const struct vm_signal *signal)
@@ -165,13 +182,23 @@ static void chain(int number, siginfo_t *info, void *context)
 	}
 }
 
+/* An instruction that may fault: goes on behind it. */
+static bool fix(struct vm_signal *signal)
+{
+	uintptr_t resume = signal_was_sent(signal) ? 0 : fixup_find(signal->pc);
+
+	if (resume)
+		resume_at(signal, resume);
+	return resume;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	struct vm_signal signal = { .number = number, .info = info, .context = context };
 	int saved_errno = errno;
 
 	read_machine(&signal);
-	if (!fault_on_signal(&signal))
+	if (!fix(&signal) && !fault_on_signal(&signal))
 		chain(number, info, context);
 	errno = saved_errno;
 }

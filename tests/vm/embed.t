@@ -78,9 +78,9 @@ ok "... and refuses what is no code"
 # ---- names ---------------------------------------------------------------------------------------
 declared=$(sed -n 's/^.*[ *]\(vm_[a-z0-9_]*\)(.*/\1/p' "$root"/usr/local/include/duet/vm.h \
 	include/duet/vm.h 2>/dev/null | grep -v '^vm_create()' | sort -u)
-exported=$(nm -D --defined-only "$lib/libduetvm.so" | grep -v ' A DUET_VM_1$' | awk '{ print $3 }' | sort)
+exported=$(nm -D --defined-only "$lib/libduetvm.so" | grep -v ' A DUET_VM_[0-9]*$' | awk '{ print $3 }' | sort)
 echo "$exported" >"$work/log"
-[ -n "$exported" ] && ! echo "$exported" | grep -qv '^vm_[a-z0-9_]*@@DUET_VM_1$'
+[ -n "$exported" ] && ! echo "$exported" | grep -qv '^vm_[a-z0-9_]*@@DUET_VM_[0-9]*$'
 ok "the shared library exports versioned vm_* and nothing else"
 functions=$(echo "$exported" | sed 's/@@.*//')
 # What a comment mentions is a declared name too.

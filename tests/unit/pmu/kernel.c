@@ -28,8 +28,8 @@ struct event {
 
 static struct {
 	struct event *events[FDS]; /* by descriptor */
-	bool online[CPUS], hybrid, old;
-	unsigned int counters, turn, reads, opened;
+	bool online[CPUS], hybrid, old, forbidden;
+	unsigned int counters, turn, reads, user_reads, opened;
 	uint64_t next_id;
 	int user_cpu; /* -1: no reading in user space */
 } kernel;
@@ -201,18 +201,24 @@ static uint64_t machine_ticks(void *context)
 	return 0;
 }
 
-static uint64_t machine_counter(void *context, uint32_t index)
+static int machine_counter(void *context, uint32_t index, uint64_t *ret)
 {
 	int fd;
 
 	(void)context;
+	*ret = 0;
+	kernel.user_reads++;
+	if (kernel.forbidden)
+		return -EPERM;
 	for (fd = 0; fd < FDS; fd++) {
 		const struct event *event = kernel.events[fd];
 
 		/* What this CPU has in its counter of this number, whoever asks. */
 		if (event && event->cpu == kernel.user_cpu && is_hardware(event) && !event->dead &&
-		    event->slot == index)
-			return (event->start + event->count) & MASK;
+		    event->slot == index) {
+			*ret = (event->start + event->count) & MASK;
+			break;
+		}
 	}
 	return 0;
 }
@@ -298,6 +304,16 @@ void kernel_set_counter(int fd, uint64_t value)
 void kernel_allow_user_reads(int cpu)
 {
 	kernel.user_cpu = cpu;
+}
+
+void kernel_forbid_user_reads(void)
+{
+	kernel.forbidden = true;
+}
+
+unsigned int kernel_user_reads(void)
+{
+	return kernel.user_reads;
 }
 
 const struct perf_event_attr *kernel_attr(int fd)

@@ -24,6 +24,9 @@ void kernel_set_online(int cpu, bool online);
 void kernel_set_counter(int fd, uint64_t value);
 /* Where the caller runs, for reading without a system call; off: no event may be read so. */
 void kernel_allow_user_reads(int cpu);
+/* They are refused from now on, whatever the pages say. */
+void kernel_forbid_user_reads(void);
+unsigned int kernel_user_reads(void); /* how often it was tried */
 
 /* What was opened last, and how often read(2) was called. */
 const struct perf_event_attr *kernel_attr(int fd);

@@ -221,6 +221,34 @@ static void software_events_and_those_that_wait_are_read_by_call(void **state)
 	pmu_close(counters[0]);
 }
 
+static void what_user_space_may_no_longer_read_is_read_by_call(void **state)
+{
+	struct fake *fake = *state;
+	struct pmu_counter *counter;
+	struct pmu_reading reading;
+	unsigned int i, reads;
+
+	kernel_allow_user_reads(1);
+	counter = open_on(fake, "instructions", 4, NULL);
+	pmu_enable(counter);
+	kernel_run(1000, rates);
+	reads = kernel_reads();
+	assert_int_equal(pmu_read_cpu(counter, 1, &reading), 0);
+	assert_int_equal(reading.count, 2000);
+	assert_int_equal(kernel_reads(), reads);
+	assert_int_equal(kernel_user_reads(), 1);
+	kernel_forbid_user_reads();
+	for (i = 1; i < 4; i++) {
+		kernel_run(1000, rates);
+		assert_int_equal(pmu_read_cpu(counter, 1, &reading), 0);
+		assert_int_equal(reading.count, 2000 + i * 2000);
+		assert_int_equal(reading.running, 1000 + i * 1000);
+		assert_int_equal(kernel_reads(), reads + i);
+	}
+	assert_int_equal(kernel_user_reads(), 2); /* tried once more, and never again */
+	pmu_close(counter);
+}
+
 /* ---- CPUs that come and go --------------------------------------------------------------------- */
 
 static void cpu_goes_and_comes_back(void **state)
@@ -587,6 +615,7 @@ int main(void)
 		ON(one_kind_is_as_ever),
 		ON(older_kernels_choose_by_the_cpu),
 		ON(wrapping_counters_never_go_back),
+		ON(what_user_space_may_no_longer_read_is_read_by_call),
 		ON(software_events_and_those_that_wait_are_read_by_call),
 		ON(cpu_goes_and_comes_back),
 		ON(the_time_of_an_ended_event_stands_still),

@@ -38,7 +38,7 @@ static uint64_t next_ticks(void *context)
 	return world.ticks;
 }
 
-static uint64_t next_counter(void *context, uint32_t index)
+static int next_counter(void *context, uint32_t index, uint64_t *ret)
 {
 	world.counters_asked++;
 	world.index = index;
@@ -47,7 +47,8 @@ static uint64_t next_counter(void *context, uint32_t index)
 		world.page->lock += 2;
 		world.page->offset += world.written;
 	}
-	return world.counter;
+	*ret = world.counter;
+	return 0;
 }
 
 static const struct pmu_page_machine machine = { next_cpu, next_ticks, next_counter, NULL };
