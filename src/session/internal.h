@@ -91,6 +91,7 @@ struct session {
 	bool stop_asked;
 	bool draining;      /* the last records are served */
 	bool exec_failed;   /* CMD could not be executed */
+	bool released;      /* probes are there and CMD runs: something may have been measured */
 	uint64_t lost_told; /* failed reservations that user/lost knows of */
 	struct duet_exit exit;
 	struct err failure; /* first failure of a hook or of ours while running */

@@ -265,10 +265,10 @@ static int exit_status(const struct session *session)
 }
 
 /* A script without a report, or one that could not give it. */
-static bool needs_dump(const struct session *session, bool was_running)
+static bool needs_dump(const struct session *session)
 {
 	return hook_half_dead(session->half) || session->failure.code == -EFAULT ||
-	       (was_running && !hook_program_count(session->half));
+	       (session->released && !hook_program_count(session->half));
 }
 
 static void dump(struct session *session)
@@ -292,7 +292,8 @@ int session_finish(struct session *session)
 	session->signalled = false;
 	if (session->kern && was_running) {
 		flush_slices(session);
-		if (!session->failure.code && session_print_iterators(session, &err))
+		if (session->released && !session->failure.code &&
+		    session_print_iterators(session, &err))
 			session_fail(session, &err);
 	}
 	if (session->kern && was_running)
@@ -320,7 +321,7 @@ int session_finish(struct session *session)
 	session->exit.status = exit_status(session);
 	if (!hook_half_dead(session->half))
 		session_run_hook(session, HOOK_EXIT, &session->exit, sizeof(session->exit));
-	if (needs_dump(session, was_running))
+	if (needs_dump(session))
 		dump(session);
 	if (report_finish(session->report, &err) < 0 && !session->failure.code)
 		session_fail(session, &err);

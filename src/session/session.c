@@ -314,6 +314,7 @@ static int release(struct session *session, struct err *err)
 			return code;
 		}
 	}
+	session->released = true;
 	if (!session->options->quiet && !session->child)
 		log_note("attached%s", session->options->duration_ns ? "" : ": Ctrl-C ends");
 	log_verbose("attached %.3f s after the start", (double)clock() / CLOCKS_PER_SEC);
