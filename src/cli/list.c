@@ -24,7 +24,9 @@ static const char help[] =
 	"  hooks      sections of the user half\n"
 	"  functions  duet's functions for the user half\n"
 	"  --checked  functions that `duet run --checked` lets scripts call, the C library's too\n"
-	"  -v         for probes: a SEC line and a signature to paste; else: descriptions\n"
+	"  -v         for probes and hooks: a SEC line and a signature to paste; else: "
+	"descriptions,\n"
+	"             with functions' prototypes\n"
 	"Without a kind: everything that matches GLOB, or the kinds.\n\n"
 	"examples:\n"
 	"  duet list events '*cache*'\n"
@@ -81,17 +83,32 @@ static int list_hooks(struct listing *list, struct err *err)
 	return 0;
 }
 
+/* As the headers of scripts say it. */
+static const struct {
+	const char *name, *prototype, *description;
+} prototypes[] = {
+#include "cli/function_rows.h"
+};
+
 static void show_function(void *context, const char *name, const char *theme)
 {
 	struct listing *list = context;
+	size_t i;
 
 	if (!matches(list, name) || !strncmp(name, "__", 2))
 		return;
 	list->shown++;
-	if (list->verbose)
-		printf("%-20s %s\n", name, theme);
-	else
+	if (!list->verbose) {
 		printf("%s\n", name);
+		return;
+	}
+	for (i = 0; i < sizeof(prototypes) / sizeof(prototypes[0]); i++) {
+		if (!strcmp(prototypes[i].name, name)) {
+			printf("%s\n    %s\n", prototypes[i].prototype, prototypes[i].description);
+			return;
+		}
+	}
+	printf("%s\n    %s: no header of duet declares it\n", name, theme);
 }
 
 static int list_functions(struct listing *list, struct err *err)

@@ -140,6 +140,11 @@ t "list hooks -v" 0 'out~SEC\("user/exit"\) int NAME\(const struct duet_exit \*x
 	"$duet" list hooks -v
 t "list functions" 0 'out~^print_map$' 'out~^hist_quantile$' 'out~C and math library' -- \
 	"$duet" list functions
+t "list functions -v: prototypes and descriptions" 0 \
+	'out~^int map_clear\(const void \*map\)$' 'out~^    deletes every element' \
+	'out~^print_map\(map, options\)$' 'out!struct .*\{' -- "$duet" list functions -v
+t "list functions -v: what scripts must declare" 0 'out~^sprintf$' 'out~no header of duet declares it' -- \
+	"$duet" list functions -v sprintf
 t "list functions GLOB" 0 'out~^hist_move$' 'out!print_map' -- "$duet" list functions 'hist_*'
 t "list tools" 0 -- "$duet" list tools
 t "list GLOB: every kind" 0 'out~^raw_tp/sched_switch$' -- "$duet" list 'sched_sw*'
