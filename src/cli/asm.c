@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/options.h"
 #include "compile/compile.h"
 #include "isa/asm.h"
 #include "obj/write.h"
@@ -26,36 +27,25 @@ static const char help[] =
 
 struct assemble {
 	const char *source, *output;
-	bool hex, help;
+	bool hex;
 };
 
-static int parse(int argc, char **argv, struct assemble *ret)
+static bool parse(int argc, char **argv, struct assemble *ret, int *status)
 {
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			ret->help = true;
-			return 0;
-		}
-		if (!strcmp(argv[i], "--hex"))
-			ret->hex = true;
-		else if (!strcmp(argv[i], "-o") && i + 1 < argc)
-			ret->output = argv[++i];
-		else if (!strcmp(argv[i], "-o"))
-			return cli_usage("asm", "-o: a value is missing");
-		else if (argv[i][0] == '-' && argv[i][1])
-			return cli_usage("asm", "%s: no such option", argv[i]);
-		else if (ret->source)
-			return cli_usage("asm", "%s: one FILE.s at a time", argv[i]);
-		else
-			ret->source = argv[i];
-	}
+	const struct cli_option options[] = { { "output", 'o', .value = &ret->output },
+					      { "hex", .flag = &ret->hex },
+					      {} };
+	const struct cli_word words[] = { { "FILE.s", &ret->source }, {} };
+
+	if (!cli_parse(&(struct cli_syntax){ help, options, words }, argc, argv, status))
+		return false;
 	if (!ret->source)
-		return cli_usage("asm", "which FILE.s?");
-	if (ret->hex && ret->output)
-		return cli_usage("asm", "--hex prints to standard output: -o is for objects");
-	if (!ret->hex && !ret->output && !strcmp(ret->source, "-"))
-		return cli_usage("asm", "standard input has no name: -o FILE.o or --hex");
-	return 0;
+		*status = cli_usage("asm", "which FILE.s?");
+	else if (ret->hex && ret->output)
+		*status = cli_usage("asm", "--hex prints to standard output: -o is for objects");
+	else if (!ret->hex && !ret->output && !strcmp(ret->source, "-"))
+		*status = cli_usage("asm", "standard input has no name: -o FILE.o or --hex");
+	return *status == CLI_OK;
 }
 
 static int read_source(const char *source, struct buf *ret, struct err *err)
@@ -134,12 +124,10 @@ int cli_asm(int argc, char **argv)
 {
 	struct assemble options = { 0 };
 	struct err err = { 0 };
-	int status = parse(argc, argv, &options);
+	int status;
 
-	if (status)
+	if (!parse(argc, argv, &options, &status))
 		return status;
-	if (options.help)
-		return fputs(help, stdout), CLI_OK;
 	if (options.hex ? print_hex(options.source, &err) : write_object(&options, &err))
 		return cli_fail(&err);
 	return CLI_OK;

@@ -3,12 +3,12 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/options.h"
 #include "compile/compile.h"
 
 static const char build_help[] =
@@ -23,58 +23,32 @@ static const char build_help[] =
 	"  -v             the compiler's own words too\n\n"
 	"example: duet build --arch arm64 --btf arm64.btf ipc.c && scp ipc.o box:\n";
 
+static const char cflags_help[] =
+	"usage: duet cflags [--arch ARCH] [--btf FILE]\n"
+	"Prints the flags that scripts are compiled with, on one line.\n\n"
+	"example: duet cflags | tr ' ' '\\n' >compile_flags.txt   # for clangd\n";
+
+static const char new_help[] =
+	"usage: duet new FILE.c\n"
+	"Writes a commented first script. An existing file is left alone.\n\n"
+	"example: duet new first.c && duet run first.c -- ls\n";
+
 struct build {
 	struct cli_script_options script;
 	const char *source, *output;
-	bool help;
 };
 
-static int parse_build(const char *command, int argc, char **argv, struct build *ret)
+static bool parse(const char *help, int argc, char **argv, struct build *ret, int *status)
 {
-	static const struct option options[] = {
-		{ "arch", required_argument, NULL, 'A' },
-		{ "btf", required_argument, NULL, 'B' },
-		{ "cflags", required_argument, NULL, 'F' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
+	const struct cli_option options[] = { { "arch", .value = &ret->script.arch },
+					      { "btf", .value = &ret->script.btf_path },
+					      { "cflags", .value = &ret->script.cflags },
+					      { "output", 'o', .value = &ret->output },
+					      { "verbose", 'v', .flag = &ret->script.explain },
+					      {} };
+	const struct cli_word words[] = { { "SCRIPT", &ret->source }, {} };
 
-	opterr = 0;
-	optind = 1;
-	while ((option = getopt_long(argc, argv, ":o:vh", options, NULL)) != -1) {
-		switch (option) {
-		case 'A':
-			ret->script.arch = optarg;
-			break;
-		case 'B':
-			ret->script.btf_path = optarg;
-			break;
-		case 'F':
-			ret->script.cflags = optarg;
-			break;
-		case 'o':
-			ret->output = optarg;
-			break;
-		case 'v':
-			ret->script.explain = true;
-			break;
-		case 'h':
-			ret->help = true;
-			return 0;
-		case ':':
-			return cli_usage(command, "%s: a value is missing", argv[optind - 1]);
-		default:
-			return cli_usage(command, "%s: no such option", argv[optind - 1]);
-		}
-	}
-	if (optind < argc)
-		ret->source = argv[optind++];
-	if (optind < argc)
-		return cli_usage(command, "%s: one SCRIPT at a time", argv[optind]);
-	return 0;
+	return cli_parse(&(struct cli_syntax){ help, options, words }, argc, argv, status);
 }
 
 int cli_build(int argc, char **argv)
@@ -83,13 +57,11 @@ int cli_build(int argc, char **argv)
 	CLEANUP(free_pointer) char *beside = NULL;
 	struct build build = { 0 };
 	struct err err = { 0 };
-	int status = parse_build("build", argc, argv, &build);
+	int status;
 	size_t size;
 
-	if (status)
+	if (!parse(build_help, argc, argv, &build, &status))
 		return status;
-	if (build.help)
-		return fputs(build_help, stdout), CLI_OK;
 	size = build.source ? strlen(build.source) : 0;
 	if (size < 3 || strcmp(build.source + size - 2, ".c"))
 		return cli_usage("build", "which SCRIPT.c?");
@@ -112,16 +84,10 @@ int cli_cflags(int argc, char **argv)
 	struct build build = { 0 };
 	struct err err = { 0 };
 	struct compile_options options = { .write_vmlinux = cli_write_vmlinux };
-	int status = parse_build("cflags", argc, argv, &build);
+	int status;
 
-	if (status)
+	if (!parse(cflags_help, argc, argv, &build, &status))
 		return status;
-	if (build.help) {
-		puts("usage: duet cflags [--arch ARCH] [--btf FILE]\n"
-		     "Prints the flags that scripts are compiled with, on one line.\n\n"
-		     "example: duet cflags | tr ' ' '\\n' >compile_flags.txt   # for clangd");
-		return CLI_OK;
-	}
 	if (build.source)
 		return cli_usage("cflags", "%s: it takes no files", build.source);
 	options.arch = build.script.arch;
@@ -137,18 +103,17 @@ int cli_cflags(int argc, char **argv)
 
 int cli_new(int argc, char **argv)
 {
+	const char *path = NULL;
+	const struct cli_word words[] = { { "FILE.c", &path }, {} };
 	struct err err = { 0 };
+	int status;
 
-	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		puts("usage: duet new FILE.c\n"
-		     "Writes a commented first script. An existing file is left alone.\n\n"
-		     "example: duet new first.c && duet run first.c -- ls");
-		return CLI_OK;
-	}
-	if (argc != 2 || argv[1][0] == '-')
+	if (!cli_parse(&(struct cli_syntax){ new_help, .words = words }, argc, argv, &status))
+		return status;
+	if (!path || path[0] == '-')
 		return cli_usage("new", "which FILE.c?");
-	if (compile_new(argv[1], &err))
+	if (compile_new(path, &err))
 		return cli_fail(&err);
-	printf("%s: written: try `duet run %s -- ls`\n", argv[1], argv[1]);
+	printf("%s: written: try `duet run %s -- ls`\n", path, path);
 	return CLI_OK;
 }

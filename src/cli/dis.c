@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "cli/listing.h"
+#include "cli/options.h"
 #include "hook/hook.h"
 
 #define MOST_NATIVES 4096 /* of a program in hex: they are only called by number */
@@ -34,29 +35,8 @@ static const char help[] =
 
 struct disassemble {
 	const char *what, *function;
-	bool jit, help;
+	bool jit;
 };
-
-static int parse(int argc, char **argv, struct disassemble *ret)
-{
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			ret->help = true;
-			return 0;
-		}
-		if (!strcmp(argv[i], "--jit"))
-			ret->jit = true;
-		else if (argv[i][0] == '-' && argv[i][1])
-			return cli_usage("dis", "%s: no such option", argv[i]);
-		else if (!ret->what)
-			ret->what = argv[i];
-		else if (!ret->function)
-			ret->function = argv[i];
-		else
-			return cli_usage("dis", "%s: one FUNCTION at a time", argv[i]);
-	}
-	return ret->what ? 0 : cli_usage("dis", "which SCRIPT, or which bytes?");
-}
 
 /* ---- objects ------------------------------------------------------------------------------------- */
 
@@ -308,12 +288,16 @@ static int disassemble(const struct disassemble *options, struct err *err)
 int cli_dis(int argc, char **argv)
 {
 	struct disassemble options = { 0 };
+	const struct cli_option table[] = { { "jit", .flag = &options.jit }, {} };
+	const struct cli_word words[] = { { "SCRIPT", &options.what },
+					  { "FUNCTION", &options.function },
+					  {} };
 	struct err err = { 0 };
-	int status = parse(argc, argv, &options);
+	int status;
 
-	if (status)
+	if (!cli_parse(&(struct cli_syntax){ help, table, words }, argc, argv, &status))
 		return status;
-	if (options.help)
-		return fputs(help, stdout), CLI_OK;
+	if (!options.what)
+		return cli_usage("dis", "which SCRIPT, or which bytes?");
 	return disassemble(&options, &err) ? cli_fail(&err) : CLI_OK;
 }

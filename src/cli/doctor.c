@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/options.h"
 #include "compile/compile.h"
 #include "kern/kern.h"
 #include "pmu/pmu.h"
@@ -198,12 +199,10 @@ static void print_compiler(void)
 
 int cli_doctor(int argc, char **argv)
 {
-	int usable;
+	int usable, status;
 
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-		return fputs(help, stdout), CLI_OK;
-	if (argc > 1)
-		return cli_usage("doctor", "%s: it takes no arguments", argv[1]);
+	if (!cli_parse(&(struct cli_syntax){ help }, argc, argv, &status))
+		return status;
 	print_machine();
 	usable = print_features();
 	print_events();

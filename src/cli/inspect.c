@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/listing.h"
+#include "cli/options.h"
 #include "kern/kern.h"
 #include "obj/split.h"
 
@@ -339,22 +340,14 @@ static int inspect(const char *script, bool dis, struct err *err)
 int cli_inspect(int argc, char **argv)
 {
 	const char *script = NULL;
-	struct err err = { 0 };
 	bool dis = false;
-	int i;
+	const struct cli_option options[] = { { "dis", .flag = &dis }, {} };
+	const struct cli_word words[] = { { "SCRIPT", &script }, {} };
+	struct err err = { 0 };
+	int status;
 
-	for (i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return fputs(help, stdout), CLI_OK;
-		if (!strcmp(argv[i], "--dis"))
-			dis = true;
-		else if (argv[i][0] == '-' && argv[i][1])
-			return cli_usage("inspect", "%s: no such option", argv[i]);
-		else if (script)
-			return cli_usage("inspect", "%s: one SCRIPT at a time", argv[i]);
-		else
-			script = argv[i];
-	}
+	if (!cli_parse(&(struct cli_syntax){ help, options, words }, argc, argv, &status))
+		return status;
 	if (!script)
 		return cli_usage("inspect", "which SCRIPT?");
 	return inspect(script, dis, &err) ? cli_fail(&err) : CLI_OK;

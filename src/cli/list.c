@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/options.h"
 #include "cli/signature.h"
 #include "hook/hook.h"
 #include "kern/kern.h"
@@ -290,36 +291,31 @@ static int list_kind(const char *kind, struct listing *list)
 	return CLI_OK;
 }
 
+static bool is_kind(const char *word)
+{
+	for (size_t i = 0; word && i < KINDS; i++) {
+		if (!strcmp(kinds[i].kind, word))
+			return true;
+	}
+	return false;
+}
+
 int cli_list(int argc, char **argv)
 {
 	struct listing list = { 0 };
-	const char *kind = NULL;
-	size_t k;
-	int i;
+	const char *first = NULL, *second = NULL, *kind;
+	const struct cli_option options[] = { { "verbose", 'v', .flag = &list.verbose },
+					      { "checked", .flag = &list.checked },
+					      {} };
+	const struct cli_word words[] = { { "GLOB", &first }, { "GLOB", &second }, {} };
+	int status;
 
-	for (i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return fputs(help, stdout), CLI_OK;
-		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose")) {
-			list.verbose = true;
-			continue;
-		}
-		if (!strcmp(argv[i], "--checked")) {
-			list.checked = true;
-			continue;
-		}
-		if (argv[i][0] == '-')
-			return cli_usage("list", "%s: no such option", argv[i]);
-		for (k = 0; k < KINDS && !kind && !list.glob; k++) {
-			if (!strcmp(kinds[k].kind, argv[i]))
-				kind = kinds[k].kind;
-		}
-		if (kind && !strcmp(kind, argv[i]))
-			continue;
-		if (list.glob)
-			return cli_usage("list", "%s: one GLOB at a time", argv[i]);
-		list.glob = argv[i];
-	}
+	if (!cli_parse(&(struct cli_syntax){ help, options, words }, argc, argv, &status))
+		return status;
+	kind = is_kind(first) ? first : NULL;
+	list.glob = kind ? second : first;
+	if (!kind && second)
+		return cli_usage("list", "%s: one GLOB at a time", second);
 	if (!kind && !list.glob)
 		return fputs(help, stdout), CLI_OK;
 	return list_kind(kind, &list);

@@ -80,6 +80,14 @@ hex='b7 00 00 00 2a 00 00 00
 00 00 00 00 44 33 22 11
 95 00 00 00 00 00 00 00'
 t "asm --hex" 0 "out=$hex" 'err!.' -- "$duet" asm "$work/plain.s" --hex
+t "options before the words" 0 "out=$hex" 'err!.' -- "$duet" asm --hex -- "$work/plain.s"
+for output in "-o$work/hung.o" "--output=$work/hung.o"; do
+	rm -f "$work/hung.o"
+	t "a value that hangs on its option: ${output%%/*}" 0 'out=' 'err!.' -- \
+		"$duet" asm "$work/plain.s" "$output"
+	[ -s "$work/hung.o" ]
+	ok "${output%%/*}: the object is there"
+done
 t "dis of bytes" 0 'out~^ +0: r0 = 42$' 'out~^ +1: if r1 == 7 goto -2$' \
 	'out~^ +2: r1 = 0x1122334455667788 ll$' 'out~^ +4: exit$' -- "$duet" dis "$hex"
 "$duet" dis "${hex//[[:space:]]/}" | "$duet" asm - --hex >"$work/out" 2>"$work/err"

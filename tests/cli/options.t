@@ -73,6 +73,18 @@ inspect --frob|--frob: no such option
 list --frob|--frob: no such option
 list events a b|b: one GLOB at a time
 doctor x|x: it takes no arguments
+doctor --frob|--frob: no such option
+build x.c -o|-o: a value is missing
+build x.c --arch|--arch: a value is missing
+build x.c --out y.o|--out: no such option
+build x.c -vx|-vx: no such option
+asm x.s --hex=3|--hex=3: it takes no value
+asm x.s y.s|y.s: one FILE.s at a time
+asm -- --hex -o|-o: one FILE.s at a time
+dis|which SCRIPT, or which bytes\?
+dis x.o f g|g: one FUNCTION at a time
+inspect x.o y.o|y.o: one SCRIPT at a time
+new x.c y.c|y.c: one FILE.c at a time
 END
 
 # ---- what the script refuses: 1, one line: what: why: hint ----------------------------------
