@@ -71,12 +71,12 @@ spinner=$!
 measure() {{
 	$DUET run -j $IPC $EVENTS "$@"
 }}
-part pid measure -p $spinner -d 3
-part perf perf stat -x, -e instructions:u -p $spinner -- sleep 3
-part thread measure -t $spinner -d 1
-part other measure -t $$ -d 1
-part all measure -a -d 1
-part together $DUET run $TOGETHER -d 2
+part pid measure -p $spinner -d 1
+part perf perf stat -x, -e instructions:u -p $spinner -- sleep 1
+part thread measure -t $spinner -d 300ms
+part other measure -t $$ -d 300ms
+part all measure -a -d 300ms
+part together $DUET run $TOGETHER -d 1
 part fits $DUET run $TOGETHER -e ninth=page-faults -e eighth=page-faults -d 100ms
 part quiet $DUET run -q $TOGETHER -d 100ms
 kill $spinner
@@ -135,10 +135,10 @@ def check_arm64(g):
     ours = table[0]["insns"]["value"] / table[0]["insns"]["enabled_ns"] if good else 0
     g.ok(good and within(1, ours, perf / ns),
          f"-p: {ours:.5f} instructions per ns, perf stat {perf / ns:.5f}", part, g["perf"])
-    g.ok(good and 2.8e9 < table[0]["insns"]["enabled_ns"] < 3.3e9, "-d 3 are three seconds", part)
+    g.ok(good and 0.9e9 < table[0]["insns"]["enabled_ns"] < 1.2e9, "-d 1 is a second", part)
     part = g["thread"]
     g.ok(len(rows(part)) == 1 and rows(part)[0]["comm"] == "tree_workload" and
-         rows(part)[0]["insns"]["value"] > 3e8, "-t", part)
+         rows(part)[0]["insns"]["value"] > 1e8, "-t", part)
     g.ok("tree_workload" not in {row["comm"] for row in rows(g["other"])} and
          g["other"].status == 0, "-t of another thread does not show it", g["other"])
     g.ok({"tree_workload", "duet"} <= {row["comm"] for row in rows(g["all"])}, "-a shows all",
@@ -161,9 +161,9 @@ spinner=$!
 clocks() {{
 	taskset -c 0 $DUET run -j $IPC -e insns=cpu-clock -e cycles=task-clock "$@"
 }}
-part pid clocks -p $spinner -d 3
+part pid clocks -p $spinner -d 1
 for i in 1 2 3 4 5; do part short$i clocks -p $spinner -d 50ms; done
-part perf taskset -c 0 perf stat -x, -e cpu-clock -p $spinner -- sleep 3
+part perf taskset -c 0 perf stat -x, -e cpu-clock -p $spinner -- sleep 1
 part cpu0 clocks -C 0 -d 1
 part cpu1 clocks -C 1 -d 1
 kill -9 $spinner
@@ -309,7 +309,7 @@ def check_x86(g):
     perf, ns = perf_stat(g["perf"], "cpu-clock")
     good = len(table) == 1 and ns > 0
     g.ok(good and within(1, table[0]["insns"]["value"] / table[0]["insns"]["enabled_ns"],
-                         perf * 1e6 / ns) and table[0]["insns"]["value"] > 2.9e9,
+                         perf * 1e6 / ns) and table[0]["insns"]["value"] > 0.95e9,
          "-p of a spinner", part, g["perf"])
     # It is seldom switched out in so short a time: what counts is the last slice.
     short = [sums(g[f"short{i}"], "insns") for i in range(1, 6)]

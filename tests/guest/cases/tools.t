@@ -18,6 +18,7 @@ import tap
 t = tap.Tap()
 ROUNDS = (10, 1000, 100_000)
 MUX = 200_000_000
+PINNED = 20_000_000
 
 
 def tables(part):
@@ -65,7 +66,7 @@ for n in 8 10 12; do
 done
 list=$(for i in $(seq 7); do printf 'instructions:uD,'; done)
 for format in -j --csv -q; do
-	part pinned$format $DUET run $format $MANY -e "${{list%,}}" -- $LOOPS mux {mux}
+	part pinned$format $DUET run $format $MANY -e "${{list%,}}" -- $LOOPS mux {pinned}
 done
 part doctor $DUET doctor
 """
@@ -175,7 +176,8 @@ while guests:
     g = guest.Guest(t, guests.pop(0), guests.pop(0), work)
     script = COMMON + (ARM64 if g.arch == "arm64" else "")
     g.run(f"MANY={g.object('tests/guest/programs/many.c')}\n" + script.format(
-        root=tap.ROOT, rounds=" ".join(map(str, ROUNDS)), mux=MUX))
+        root=tap.ROOT, rounds=" ".join(map(str, ROUNDS)), mux=MUX,
+        pinned=PINNED))
     check_common(g)
     if g.arch == "arm64":
         check_arm64(g)
