@@ -96,8 +96,8 @@ struct kern_program {
 	bool retargeted; /* by kern_program_set_target() */
 	int *events;     /* of a perf_event program: our duplicates */
 	size_t nevents;
-	bool target_set;     /* libbpf knows the attach target (BTF kinds) */
-	void (*empty)(void); /* calibration: our function that it lies at, NULL: the kernel's */
+	bool target_set;               /* libbpf knows the attach target (BTF kinds) */
+	struct calibrated *calibrated; /* of a throw-away instance, NULL: none (calibrate.c) */
 	struct kern_link *links;
 	size_t nlinks, links_capacity;
 };

@@ -278,24 +278,45 @@ void kern_target_stop(struct kern *kern);
  * On a second, throw-away kern of the same image (so that the script's maps stay clean):
  *	kern_open, set the same constants, kern_calibrate_prepare, kern_load, kern_totals_start,
  *	kern_calibrate for each pair, read its maps, kern_close.
- * prepare points those kprobe, kretprobe, fentry, fexit, uprobe and uretprobe programs that are on
- * in @real at functions that do nothing, and disables the others. A fentry program that reads
- * arguments does not load there: load then fails, and nothing is known about its cost.
+ * prepare points the programs that are on in @real, and whose kind can be calibrated, at places where
+ * nothing happens (functions of the kernel and of this process that do nothing, USDT probes of ours, a
+ * tracepoint, a system call), and disables the others. A fentry or tp_btf program that reads arguments
+ * may not load there: load then fails, and nothing is known about its cost.
  */
 int kern_calibrate_prepare(struct kern *kern, struct kern *real, struct err *err);
 /* Is it of a kind that can be calibrated? */
 bool kern_calibrates(const struct kern_program *program);
+bool kern_program_is_return(const struct kern_program *program); /* kretprobe, fexit, uretprobe */
+/* How two programs of the real instance, which begin and end a call, are calibrated as a pair. */
+enum kern_pair {
+	KERN_PAIR_NONE,     /* not at all: of kinds that differ too much */
+	KERN_PAIR_CALLS,    /* the two places are passed one right after the other */
+	KERN_PAIR_SYSCALLS, /* sys_enter_X and sys_exit_X: so, but a system call lies in between */
+	KERN_PAIR_ROUNDS,   /* both at one tracepoint: from one passing of it to the next */
+};
+enum kern_pair kern_pair_of(const struct kern_program *entry, const struct kern_program *leave);
+/* raw_syscalls:sys_enter and sys_exit, or these as raw tracepoints. */
+bool kern_pair_is_of_all_syscalls(const struct kern_program *entry,
+				  const struct kern_program *leave);
+/* A tracepoint whose record has texts or arrays: the kernel copies them before a program runs. */
+bool kern_program_has_large_record(const struct kern_program *program);
+/* After prepare: @program ends calls. Return probes do anyhow, all others are taken to begin them. */
+void kern_calibrate_leaves(struct kern_program *program);
 struct kern_calibrate_run {
 	unsigned int calls;
-	bool bare;        /* nothing is attached: what the calls cost without probes */
-	bool nested;      /* inside another call that is probed alike */
+	enum kern_pair way; /* KERN_PAIR_NONE: one program, whatever it does; or entry and return */
+	bool raw_syscalls;  /* at the tracepoints that all system calls pass */
+	bool bare;          /* nothing is attached: what the calls cost without probes */
+	bool large;         /* tracepoint programs: where the kernel writes a large record */
+	unsigned int passes; /* of the places in each call; 0: one */
+	bool nested;         /* inside another call that is probed alike */
 	bool own_process; /* uprobes of one process only, which the kernel asks about at each hit */
 	/* Around each call, on this thread; may be NULL. */
 	void (*before)(void *context);
 	void (*after)(void *context);
 	void *context;
 };
-/* Attaches @programs in order, calls their empty function on this thread, detaches. */
+/* Attaches @programs (those first that begin calls), passes their places on this thread, detaches. */
 int kern_calibrate(struct kern_program *const *programs, size_t count,
 		   const struct kern_calibrate_run *run, struct err *err);
 

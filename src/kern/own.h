@@ -12,6 +12,7 @@ enum own_name {
 	OWN_TARGET,
 	OWN_TRIGGER,
 	OWN_PRINTK,
+	OWN_CODE,
 };
 
 struct own_image {

@@ -24,6 +24,7 @@ EMBED(totals);
 EMBED(target);
 EMBED(trigger);
 EMBED(printk);
+EMBED(code);
 
 static struct own_image image_between(const char *begin, const char *end)
 {
@@ -39,6 +40,8 @@ struct own_image own_image(enum own_name name)
 		return image_between(own_target_begin, own_target_end);
 	case OWN_PRINTK:
 		return image_between(own_printk_begin, own_printk_end);
+	case OWN_CODE:
+		return image_between(own_code_begin, own_code_end);
 	default:
 		return image_between(own_trigger_begin, own_trigger_end);
 	}

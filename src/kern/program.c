@@ -17,6 +17,7 @@ void program_deinit(struct kern_program *program)
 	free(program->events);
 	free(program->section);
 	free(program->links);
+	free(program->calibrated);
 }
 
 size_t kern_program_count(const struct kern *kern)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a pair of probes itself costs. Throw-away instances of the kernel half are attached to a
- * function that does nothing. Of the first, which keeps its raw deltas, the median is, per CALLS()
+ * What a pair of probes itself costs. Throw-away instances of the kernel half are attached where
+ * nothing happens. Of the first, which keeps its raw deltas, the median is, per CALLS()
  * and PMU, what call_leave() will subtract. The second is what will run, to the instruction: what
  * an event of this thread gains by its probes is what the calls around one pay. The script's own
  * maps stay clean.
@@ -20,17 +20,6 @@
 #include "session/calibration_cache.h"
 
 #define CALLS_PER_PAIR (DUET_CALIBRATION_SAMPLES / 4)
-
-struct calibration {
-	struct session *session;
-	struct kern *kern; /* the throw-away instance */
-	bool full;         /* the second one: all that a pair costs */
-	struct pmu_counter **counters;
-	const struct user_variable *samples; /* __duet_calibration */
-	struct kern_map *bss;
-	uint8_t *bss_data; /* a copy of the instance's */
-	uint32_t bss_size;
-};
 
 static bool any_overhead(const struct session *session)
 {
@@ -114,15 +103,14 @@ static int open_counters(struct calibration *calibration, struct err *err)
 	return session_start_totals(session, calibration->kern, calibration->counters, err);
 }
 
-static int read_bss(struct calibration *calibration)
+int calibrate_read_memory(struct calibration *calibration)
 {
 	uint32_t zero = 0;
 
 	return kern_map_lookup(calibration->bss, &zero, calibration->bss_data);
 }
 
-/* A clean page for what comes next. */
-static int clear_samples(struct calibration *calibration, struct err *err)
+int calibrate_clear(struct calibration *calibration, struct err *err)
 {
 	uint32_t zero = 0;
 	int code;
@@ -137,7 +125,7 @@ static struct duet_calibration *samples_of(struct calibration *calibration)
 	return (struct duet_calibration *)(calibration->bss_data + calibration->samples->offset);
 }
 
-static uint64_t calls_left(struct calibration *calibration, const char *calls)
+const struct duet_call_stats *calibrate_stats(struct calibration *calibration, const char *calls)
 {
 	const struct user_variable *stats;
 	char name[160];
@@ -145,8 +133,15 @@ static uint64_t calls_left(struct calibration *calibration, const char *calls)
 	snprintf(name, sizeof(name), "%s_stats", calls);
 	stats = session_variable(calibration->session, name);
 	if (stats->data != calibration->samples->data)
-		return 0;
-	return ((struct duet_call_stats *)(calibration->bss_data + stats->offset))->left;
+		return NULL;
+	return (struct duet_call_stats *)(calibration->bss_data + stats->offset);
+}
+
+static uint64_t calls_left(struct calibration *calibration, const char *calls)
+{
+	const struct duet_call_stats *stats = calibrate_stats(calibration, calls);
+
+	return stats ? stats->left : 0;
 }
 
 /* Median of the raw deltas of @slot; false: there are none. */
@@ -207,98 +202,162 @@ static void note_overheads(struct calibration *calibration, const char *where,
 	}
 }
 
-/* What lies inside the call, as call_leave() sees it. */
-static int measure_inside(struct calibration *calibration, struct kern_program *const *pair,
-			  size_t count, const char *where, enum duet_overhead part, struct err *err)
+/* Raw deltas of one run at @run's places: medians by slot. */
+static int measure_deltas(struct calibration *calibration, const struct calibrate_pair *pair,
+			  struct kern_calibrate_run run, bool *has, int64_t *found, struct err *err)
 {
-	const struct kern_calibrate_run run = {
-		.calls = CALLS_PER_PAIR,
-		.nested = part == DUET_OVERHEAD_NESTED,
-		.own_process = session_probe_pid(calibration->session) > 0,
-	};
-	int64_t found[DUET_PMU_MAX];
-	bool has[DUET_PMU_MAX];
+	struct kern_program *programs[CALIBRATE_PROGRAMS];
 	int32_t slot;
 	int code;
 
-	code = kern_calibrate(pair, count, &run, err);
+	/* Rounds follow each other with nothing in between. */
+	run.calls = run.way == KERN_PAIR_ROUNDS ? 1 : CALLS_PER_PAIR;
+	run.passes = run.way == KERN_PAIR_ROUNDS ? CALLS_PER_PAIR : 1;
+	run.large = pair->large;
+	run.own_process = session_probe_pid(calibration->session) > 0;
+	calibrate_programs(calibration, pair, programs);
+	code = calibrate_clear(calibration, err);
 	if (!code)
-		code = read_bss(calibration);
-	if (code)
-		return code;
-	for (slot = 0; slot < DUET_PMU_MAX; slot++)
+		code = kern_calibrate(programs, pair->count, &run, err);
+	if (!code)
+		code = calibrate_read_memory(calibration);
+	for (slot = 0; slot < DUET_PMU_MAX && !code; slot++)
 		has[slot] = median(calibration, slot, &found[slot]);
-	note_overheads(calibration, where, part, has, found);
-	/* Until all of it is known; and for good where no event of this thread can tell. */
-	if (part == DUET_OVERHEAD_NESTED)
-		note_overheads(calibration, where, DUET_OVERHEAD_ALL, has, found);
-	return clear_samples(calibration, err);
+	return code;
 }
 
-static int measure_full(struct calibration *calibration, struct kern_program *const *pair,
-			size_t count, const char *where, struct err *err)
+/* @found += @sign * @other, where both are known. */
+static void combine(bool *has, int64_t *found, int sign, const bool *has_other,
+		    const int64_t *other)
 {
+	size_t i;
+
+	for (i = 0; i < DUET_PMU_MAX; i++) {
+		has[i] &= has_other[i];
+		found[i] += sign * other[i];
+	}
+}
+
+/* From one passing of a tracepoint to the next, less what a round takes without probes. */
+static int measure_round(struct calibration *calibration, const struct calibrate_pair *pair,
+			 bool nested, bool *has, int64_t *found, struct err *err)
+{
+	const struct kern_calibrate_run run = { .way = KERN_PAIR_ROUNDS, .nested = nested };
+	struct kern_program *programs[CALIBRATE_PROGRAMS];
+	int64_t round[DUET_PMU_MAX];
+	bool has_round[DUET_PMU_MAX];
+	int code;
+
+	calibrate_programs(calibration, pair, programs);
+	code = calibrate_bare_round(calibration->session, pair, programs, has_round, round, err);
+	if (!code)
+		code = measure_deltas(calibration, pair, run, has, found, err);
+	if (!code)
+		combine(has, found, -1, has_round, round);
+	return code;
+}
+
+/*
+ * A system call lies between its two tracepoints. It is the same between raw_syscalls:sys_enter and
+ * sys_exit, and what programs cost there is known from any other tracepoint.
+ */
+static int measure_syscall(struct calibration *calibration, const struct calibrate_pair *pair,
+			   bool nested, bool *has, int64_t *found, struct err *err)
+{
+	struct kern_calibrate_run run = { .way = KERN_PAIR_SYSCALLS, .nested = nested };
+	int64_t raw[DUET_PMU_MAX], own[DUET_PMU_MAX];
+	bool has_raw[DUET_PMU_MAX], has_own[DUET_PMU_MAX];
+	int code = measure_round(calibration, pair, nested, has, found, err);
+
+	run.raw_syscalls = true;
+	if (!code)
+		code = measure_deltas(calibration, pair, run, has_raw, raw, err);
+	run.raw_syscalls = false;
+	if (!code)
+		code = measure_deltas(calibration, pair, run, has_own, own, err);
+	if (code)
+		return code;
+	combine(has, found, -1, has_raw, raw);
+	combine(has, found, 1, has_own, own);
+	return 0;
+}
+
+/* What lies inside the call, as call_leave() sees it. */
+static int measure_inside(struct calibration *calibration, const struct calibrate_pair *pair,
+			  enum duet_overhead part, struct err *err)
+{
+	struct kern_calibrate_run run = { .way = pair->way };
 	int64_t found[DUET_PMU_MAX];
 	bool has[DUET_PMU_MAX];
 	int code;
 
-	code = calibrate_whole(calibration->session, pair, count, has, found, err);
-	if (!code)
-		code = read_bss(calibration);
-	if (!code)
-		note_overheads(calibration, where, DUET_OVERHEAD_ALL, has, found);
-	return code;
+	run.nested = part == DUET_OVERHEAD_NESTED;
+	if (pair->way == KERN_PAIR_ROUNDS)
+		code = measure_round(calibration, pair, run.nested, has, found, err);
+	else if (pair->way == KERN_PAIR_SYSCALLS)
+		code = measure_syscall(calibration, pair, run.nested, has, found, err);
+	else
+		code = measure_deltas(calibration, pair, run, has, found, err);
+	if (code)
+		return code;
+	note_overheads(calibration, pair->where, part, has, found);
+	/* Until all of it is known; and for good where no event of this thread can tell. */
+	if (part == DUET_OVERHEAD_NESTED)
+		note_overheads(calibration, pair->where, DUET_OVERHEAD_ALL, has, found);
+	return 0;
 }
 
-/* Programs of the instance whose originals share a target are one pair. */
-static int calibrate_target(struct calibration *calibration, size_t first, struct err *err)
+static int measure_full(struct calibration *calibration, const struct calibrate_pair *pair,
+			struct err *err)
 {
-	struct session *session = calibration->session;
-	struct kern_program *pair[8];
-	const char *target = kern_program_target(kern_program_at(session->kern, first));
-	size_t count = 0, i;
+	struct kern_program *programs[CALIBRATE_PROGRAMS];
+	int64_t found[DUET_PMU_MAX];
+	bool has[DUET_PMU_MAX];
 	int code;
 
-	for (i = first; i < kern_program_count(session->kern) && count < 8; i++) {
-		const char *other = kern_program_target(kern_program_at(session->kern, i));
-		struct kern_program *program = kern_program_at(calibration->kern, i);
-
-		if (other && !strcmp(other, target) && kern_calibrates(program))
-			pair[count++] = program;
-	}
-	if (calibration->full)
-		return measure_full(calibration, pair, count, target, err);
-	code = measure_inside(calibration, pair, count, target, DUET_OVERHEAD_ALONE, err);
+	calibrate_programs(calibration, pair, programs);
+	code = calibrate_clear(calibration, err);
 	if (!code)
-		code = measure_inside(calibration, pair, count, target, DUET_OVERHEAD_NESTED, err);
+		code = calibrate_whole(calibration->session, pair, programs, has, found, err);
+	if (!code)
+		code = calibrate_read_memory(calibration);
+	if (!code)
+		note_overheads(calibration, pair->where, DUET_OVERHEAD_ALL, has, found);
 	return code;
 }
 
-static int calibrate_pairs(struct calibration *calibration, struct err *err)
+static int measure_pair(struct calibration *calibration, const struct calibrate_pair *pair,
+			struct err *err)
 {
-	struct session *session = calibration->session;
-	size_t i, k, count = kern_program_count(session->kern);
+	int code;
 
-	for (i = 0; i < count; i++) {
-		const char *target = kern_program_target(kern_program_at(session->kern, i));
-		int code;
+	if (calibration->full)
+		return measure_full(calibration, pair, err);
+	code = measure_inside(calibration, pair, DUET_OVERHEAD_ALONE, err);
+	if (!code)
+		code = measure_inside(calibration, pair, DUET_OVERHEAD_NESTED, err);
+	return code;
+}
 
-		if (!target || !kern_calibrates(kern_program_at(calibration->kern, i)))
+/* One that cannot be measured (a program that reads more than our tracepoint has) is not subtracted. */
+static int measure_pairs(struct calibration *calibration, struct err *err)
+{
+	struct err why;
+	size_t i;
+	int code = calibration->full ? 0 : calibrate_find_pairs(calibration, err);
+
+	for (i = 0; i < calibration->pairs->count && !code; i++) {
+		struct calibrate_pair *pair = &calibration->pairs->pair[i];
+
+		why = (struct err){ 0 };
+		if (pair->failed || !measure_pair(calibration, pair, &why))
 			continue;
-		for (k = 0; k < i; k++) {
-			const char *other = kern_program_target(kern_program_at(session->kern, k));
-
-			if (other && !strcmp(other, target) &&
-			    kern_calibrates(kern_program_at(calibration->kern, k)))
-				break;
-		}
-		if (k < i)
-			continue;
-		code = calibrate_target(calibration, i, err);
-		if (code)
-			return code;
+		pair->failed = true;
+		calibration->pairs->failed++;
+		log_note("the cost of the probes at %s is not known and not subtracted: %s",
+			 pair->where, why.text);
 	}
-	return 0;
+	return code;
 }
 
 static int find_samples(struct calibration *calibration, struct err *err)
@@ -343,7 +402,7 @@ static int calibrate(struct calibration *calibration, struct err *err)
 		code = go_to_measured_cpu(session, &former, err);
 	if (code)
 		return code;
-	code = calibrate_pairs(calibration, err);
+	code = measure_pairs(calibration, err);
 	sched_setaffinity(0, sizeof(former), &former);
 	return code;
 }
@@ -359,22 +418,29 @@ static void calibration_deinit(struct calibration *calibration)
 	free(calibration->bss_data);
 }
 
-static int calibrate_all(struct session *session, struct err *err)
+/* True: all is known, and worth keeping. */
+static bool calibrate_all(struct session *session)
 {
+	struct calibrate_pairs pairs = { 0 };
+	struct err reason = { 0 };
 	int code = 0, full;
 
 	for (full = 0; full < 2 && !code; full++) {
-		struct calibration calibration = { .session = session, .full = full };
+		struct calibration calibration = { .session = session,
+						   .full = full,
+						   .pairs = &pairs };
 
-		code = calibrate(&calibration, err);
+		code = calibrate(&calibration, &reason);
 		calibration_deinit(&calibration);
 	}
-	return code;
+	free(pairs.pair);
+	if (code)
+		log_note("the cost of the probes is not known and not subtracted: %s", reason.text);
+	return !code && !pairs.failed;
 }
 
 int session_calibrate(struct session *session, struct err *err)
 {
-	struct err reason = { 0 };
 	const struct user_half *user = session->split.user;
 	char calls[128];
 	int64_t *overhead;
@@ -382,13 +448,8 @@ int session_calibrate(struct session *session, struct err *err)
 
 	if (!any_overhead(session) || session->options->dry_run)
 		return 0;
-	if (!calibration_cache_read(session)) {
-		if (calibrate_all(session, &reason))
-			log_note("the cost of the probes is not known and not subtracted: %s",
-				 reason.text);
-		else
-			calibration_cache_write(session);
-	}
+	if (!calibration_cache_read(session) && calibrate_all(session))
+		calibration_cache_write(session);
 	for (i = 0; i < user->nvariables; i++) {
 		if (!session_is_overhead(session, &user->variables[i], calls, sizeof(calls)))
 			continue;

@@ -27,6 +27,14 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 	return mix(hash, text, strlen(text) + 1);
 }
 
+/* Where it lies, and whether it will. */
+static uint64_t mix_program(uint64_t hash, const struct kern_program *program)
+{
+	enum kern_program_state state = kern_program_state(program);
+
+	return mix(mix_text(hash, kern_program_section(program)), &state, sizeof(state));
+}
+
 static bool cache_path(struct session *session, char *path, size_t size)
 {
 	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -42,7 +50,7 @@ static bool cache_path(struct session *session, char *path, size_t size)
 	for (i = 0; i < session->npmus; i++)
 		hash = mix_text(mix_text(hash, session->pmus[i].name), session->pmus[i].event);
 	for (i = 0; i < kern_program_count(session->kern); i++)
-		hash = mix_text(hash, kern_program_section(kern_program_at(session->kern, i)));
+		hash = mix_program(hash, kern_program_at(session->kern, i));
 	if (base && base[0] == '/')
 		snprintf(path, size, "%s/duet", base);
 	else if (home && home[0] == '/')

@@ -269,11 +269,17 @@ SEC("user/open") int prepare(const struct duet_options *options)
 		prog_disable(&enter);
 		prog_disable(&leave);
 	}
-	if (!pairs) {
+	if (pairs) {
+		prog_target(&enter_tracepoint, first_of[0]);
+		prog_target(&leave_tracepoint, last_of[0]);
+	} else {
 		prog_disable(&enter_tracepoint);
 		prog_disable(&leave_tracepoint);
 	}
-	if (!usdt) {
+	if (usdt) {
+		prog_target(&enter_usdt, first_of[0]);
+		prog_target(&leave_usdt, last_of[0]);
+	} else {
 		prog_disable(&enter_usdt);
 		prog_disable(&leave_usdt);
 	}

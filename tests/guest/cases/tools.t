@@ -59,6 +59,10 @@ part nested-kernel $DUET funcpmu -j -e instructions $LOOPS:loops -- $LOOPS 100 1
 for functions in ksys_read ksys_read,vfs_read; do
 	part $functions $DUET funcpmu -j -e instructions $functions -- $P/calls_workload zero 500
 done
+part usdt $DUET funcpmu -j -e instructions usdt:$LOOPS:loops:begin..usdt:$LOOPS:loops:end \
+	-- $LOOPS marks 200 1000
+part system-call $DUET funcpmu -j -e instructions \
+	syscalls:sys_enter_getppid..syscalls:sys_exit_getppid -- $LOOPS parent 200 1
 part threads $DUET funcpmu -j $E $LOOPS:loops -- $LOOPS 100 1000 3 8
 for n in 8 10 12; do
 	list=$(for i in $(seq $n); do printf 'instructions:u,'; done)
@@ -149,6 +153,13 @@ def check_arm64(g):
     g.ok(means[0] > 10000 and abs(means[1] - means[0]) <= 400,
          f"a kernel function does not pay for probes inside it: {means[0]} alone, {means[1]}",
          g["ksys_read"], g["ksys_read,vfs_read"])
+    # Ticks are in the means; what the probes cost is 10 times as much.
+    for name, least, most in (("usdt", 1900, 2300), ("system-call", 50, 500)):
+        part = g[name]
+        row = tables(part)[0][0] if tables(part) and tables(part)[0] else {}
+        mean = row.get("instructions_mean") or -1
+        g.ok(row.get("calls") == 200 and least < mean < most,
+             f"a pair of other probes, {name}: {mean} a call", part)
     part = g["threads"]
     row = tables(part)[0][0] if tables(part) and tables(part)[0] else {}
     self = value(row, event + "_self") / 2400 if row else -1

@@ -10,7 +10,7 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u32 pid = 0;
 
 struct {
-	__u64 entered, returned, fentered, fexited;
+	__u64 entered, returned, fentered, fexited, begun, ended;
 } counts = {};
 
 #define COUNT(field)                                            \
@@ -38,4 +38,24 @@ SEC("fentry/do_nanosleep") int BPF_PROG(fenter)
 SEC("fexit/do_nanosleep") int BPF_PROG(fleave)
 {
 	COUNT(fexited);
+}
+
+SEC("tp/syscalls/sys_enter_nanosleep") int begin_tp(void *ctx)
+{
+	COUNT(begun);
+}
+
+SEC("tp/syscalls/sys_exit_nanosleep") int end_tp(void *ctx)
+{
+	COUNT(ended);
+}
+
+SEC("tp_btf/sched_switch") int begin_tp_btf(void *ctx)
+{
+	COUNT(begun);
+}
+
+SEC("tp_btf/sched_switch") int end_tp_btf(void *ctx)
+{
+	COUNT(ended);
 }

@@ -19,7 +19,7 @@
 #define SLEEPS   4
 
 struct counts {
-	uint64_t entered, returned, fentered, fexited;
+	uint64_t entered, returned, fentered, fexited, begun, ended;
 };
 
 struct fixture {
@@ -368,6 +368,95 @@ static void test_calibrate_fentry(void **state)
 	assert_int_equal(fixture->counts->fexited, 100);
 }
 
+/* Two places in the kernel, passed one after the other; another instance is what will run. */
+static void test_calibrate_kernel_range(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kern_program *pair[2] = { program(fixture, "enter"), program(fixture, "leave") };
+	struct kern_calibrate_run run = { .calls = 100, .way = KERN_PAIR_CALLS };
+	CLEANUP(buf_deinit) struct buf image = { 0 };
+	CLEANUP(kern_close_cleanup) struct kern *real = NULL;
+	struct err err = { 0 };
+
+	compile("guest.bpf.c", "", &image);
+	assert_ok(kern_open(image.data, image.size, "guest", NULL, &real, &err));
+	assert_ok(kern_program_set_target(kern_program_find(real, "enter"), "vfs_read+0x4", &err));
+	assert_ok(kern_program_set_target(kern_program_find(real, "leave"), "kprobe:vfs_write+0x4",
+					  &err));
+	assert_int_equal(
+		kern_pair_of(kern_program_find(real, "enter"), kern_program_find(real, "leave")),
+		KERN_PAIR_CALLS);
+	assert_ok(kern_calibrate_prepare(fixture->kern, real, &err));
+	kern_calibrate_leaves(pair[1]);
+	load_only(fixture, "enter leave");
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	assert_int_equal(fixture->counts->entered, 100);
+	assert_int_equal(fixture->counts->returned, 100);
+	run.nested = true;
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	assert_int_equal(fixture->counts->entered, 201);
+	assert_int_equal(fixture->counts->returned, 201);
+}
+
+static void calibrate_rounds(struct fixture *fixture, const char *first, const char *second,
+			     struct kern_calibrate_run run)
+{
+	struct kern_program *pair[2] = { program(fixture, first), program(fixture, second) };
+	struct err err = { 0 };
+
+	run.calls = 1;
+	run.passes = 100;
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	/* Two more passings of the second program end what the first began. */
+	assert_int_equal(fixture->counts->begun, 100);
+	assert_int_equal(fixture->counts->ended, 102);
+	fixture->counts->begun = fixture->counts->ended = 0;
+	run.nested = true;
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	assert_int_equal(fixture->counts->begun, 102);
+	assert_int_equal(fixture->counts->ended, 102);
+	fixture->counts->begun = fixture->counts->ended = 0;
+}
+
+static void test_calibrate_tracepoints(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kern_program *pair[2] = { program(fixture, "begin_tp"), program(fixture, "end_tp") };
+	struct kern_calibrate_run run = { .calls = 100, .way = KERN_PAIR_SYSCALLS };
+	struct err err = { 0 };
+
+	assert_int_equal(kern_pair_of(pair[0], pair[1]), KERN_PAIR_SYSCALLS);
+	assert_int_equal(kern_pair_of(pair[1], pair[0]), KERN_PAIR_ROUNDS);
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
+	kern_calibrate_leaves(pair[1]);
+	load_only(fixture, "begin_tp end_tp");
+	/* The system call, at its own tracepoints and at those of all. */
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	assert_int_equal(fixture->counts->begun, 100);
+	assert_int_equal(fixture->counts->ended, 100);
+	run.raw_syscalls = true;
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	assert_true(fixture->counts->begun >= 200);
+	assert_true(fixture->counts->ended >= 200);
+	fixture->counts->begun = fixture->counts->ended = 0;
+	run = (struct kern_calibrate_run){ .way = KERN_PAIR_ROUNDS };
+	calibrate_rounds(fixture, "begin_tp", "end_tp", run);
+	run.large = true;
+	calibrate_rounds(fixture, "begin_tp", "end_tp", run);
+}
+
+static void test_calibrate_tp_btf(void **state)
+{
+	struct fixture *fixture = *state;
+	struct kern_calibrate_run run = { .way = KERN_PAIR_ROUNDS };
+	struct err err = { 0 };
+
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
+	kern_calibrate_leaves(program(fixture, "end_tp_btf"));
+	load_only(fixture, "begin_tp_btf end_tp_btf");
+	calibrate_rounds(fixture, "begin_tp_btf", "end_tp_btf", run);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, open_kern, close_kern)
 
 int main(void)
@@ -379,6 +468,8 @@ int main(void)
 		TEST(optional_kprobe),         TEST(sigkill),
 		TEST(sigkill_of_both),         TEST(calibrate_kprobe),
 		TEST(calibrate_nested),        TEST(calibrate_fentry),
+		TEST(calibrate_kernel_range),  TEST(calibrate_tracepoints),
+		TEST(calibrate_tp_btf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -410,6 +410,10 @@ static void test_calibrate_user(void **state)
 	void *place;
 
 	assert_ok(kern_open(fixture->image.data, fixture->image.size, "own", NULL, &kern, &err));
+	assert_ok(kern_program_set_target(kern_program_find(kern, "on_enter"),
+					  "/proc/self/exe:main", &err));
+	assert_ok(kern_program_set_target(kern_program_find(kern, "on_return"),
+					  "/proc/self/exe:main", &err));
 	assert_ok(kern_calibrate_prepare(kern, kern, &err));
 	assert_ok(kern_load(kern, &err));
 	assert_ok(kern_map_place(map(kern, ".bss"), NULL, &place, &err));
@@ -424,6 +428,46 @@ static void test_calibrate_user(void **state)
 	assert_ok(kern_calibrate(pair, 2, &run, &err));
 	assert_int_equal(bss->entered, 100);
 	assert_int_equal(bss->left, 100);
+}
+
+/* What lies between two instructions of a program, and between two USDT probes. */
+static void test_calibrate_places(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct kern_calibrate_run run = {
+		.calls = 100, .way = KERN_PAIR_CALLS, .nested = true, .own_process = true
+	};
+	CLEANUP(kern_close_cleanup) struct kern *kern = NULL, *real = NULL;
+	struct kern_program *pair[2];
+	struct err err = { 0 };
+	struct {
+		int entered, left;
+	} * bss;
+	void *place;
+
+	assert_ok(kern_open(fixture->image.data, fixture->image.size, "own", NULL, &real, &err));
+	assert_ok(kern_open(fixture->image.data, fixture->image.size, "own", NULL, &kern, &err));
+	assert_ok(kern_program_set_target(kern_program_find(real, "on_enter"),
+					  "/proc/self/exe:main+0x4", &err));
+	assert_ok(kern_program_set_target(kern_program_find(real, "on_return"),
+					  "uprobe:/proc/self/exe:main+0x4", &err));
+	assert_int_equal(kern_pair_of(kern_program_find(real, "on_enter"),
+				      kern_program_find(real, "on_return")),
+			 KERN_PAIR_CALLS);
+	assert_int_equal(
+		kern_pair_of(kern_program_find(real, "on_enter"), kern_program_find(real, "talk")),
+		KERN_PAIR_NONE);
+	assert_ok(kern_calibrate_prepare(kern, real, &err));
+	assert_ok(kern_load(kern, &err));
+	assert_ok(kern_map_place(map(kern, ".bss"), NULL, &place, &err));
+	bss = place;
+	pair[0] = kern_program_find(kern, "on_enter");
+	pair[1] = kern_program_find(kern, "on_return");
+	kern_calibrate_leaves(pair[1]);
+	assert_ok(kern_calibrate(pair, 2, &run, &err));
+	/* One stays open around them. */
+	assert_int_equal(bss->entered, 101);
+	assert_int_equal(bss->left, 101);
 }
 
 static void take_line(void *context, const char *line, size_t size)
@@ -462,8 +506,8 @@ static void test_printk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(totals),           TEST(totals_refused), TEST(target),
-		TEST(exec_from_thread), TEST(calibrate_user), TEST(printk),
+		TEST(totals),         TEST(totals_refused),   TEST(target), TEST(exec_from_thread),
+		TEST(calibrate_user), TEST(calibrate_places), TEST(printk),
 	};
 
 	return cmocka_run_group_tests(tests, setup_image, teardown_image);
