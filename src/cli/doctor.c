@@ -31,11 +31,15 @@ static void line(const char *what, int yes, const char *format, const char *text
 static void print_machine(void)
 {
 	struct utsname name;
+	char who[128];
 
 	uname(&name);
 	printf("this machine\n  %-20s %s %s, %ld CPUs, %s\n", "kernel", name.release, name.machine,
 	       sysconf(_SC_NPROCESSORS_ONLN),
 	       geteuid() ? "not root: most of this needs root" : "root");
+	if (pmu_is_virtual(NULL, who, sizeof(who)))
+		printf("  %-20s yes  %s: its hardware counters are those that the host gives it\n",
+		       "virtual machine", who);
 }
 
 static void print_setting(const char *path, const char *name, const char *meaning)
@@ -85,13 +89,6 @@ static void print_event(const char *event)
 	why = why ? why + 3 : err.text;
 	printf("  %-20s no   %s%s%s%s\n", event, why, substitute ? ": -e NAME=" : "",
 	       substitute ?: "", substitute ? " is the nearest that counts" : "");
-}
-
-static bool is_virtual(void)
-{
-	CLEANUP(buf_deinit) struct buf text = { 0 };
-
-	return !buf_read_file(&text, "/proc/cpuinfo", NULL) && strstr(text.data, " hypervisor");
 }
 
 /* The NMI watchdog pins one event a CPU. */
@@ -144,16 +141,18 @@ static void print_counters(void)
 	CLEANUP(free_pointer) struct pmu_capacity *rows = NULL;
 	struct err err = { 0 };
 	size_t count = 0, i;
+	char who[128];
 
 	printf("counters of the CPU\n");
 	if (pmu_capacities(&rows, &count, &err))
 		printf("  %-20s ?    %s\n", "free", err.text);
 	else if (!count)
 		printf("  %-20s no   %s\n", "hardware PMU",
-		       is_virtual() ? "a virtual machine whose host gives it none: QEMU and "
-				      "libvirt: -cpu host,pmu=on; clouds: a .metal or larger "
-				      "instance"
-				    : "the kernel found none in this CPU");
+		       pmu_is_virtual(NULL, who, sizeof(who))
+			       ? "a virtual machine whose host gives it none: QEMU and "
+				 "libvirt: -cpu host,pmu=on; clouds: a .metal or larger "
+				 "instance"
+			       : "the kernel found none in this CPU");
 	for (i = 0; i < count; i++) {
 		if (rows[i].event)
 			printf("  %-20s %-4u are free on CPU %d (that many pinned %s counted at "

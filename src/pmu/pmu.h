@@ -210,6 +210,9 @@ int pmu_fit(const struct pmu_event *const *events, size_t count, const int *cpus
 	    struct pmu_fit *ret);
 int pmu_fit_on(const struct pmu_system *system, const struct pmu_event *const *events, size_t count,
 	       const int *cpus, size_t ncpus, struct pmu_fit *ret);
+/* Is this a virtual machine, whose host may give it counters or not? @who: by whose word (a name of
+ * the firmware's or device tree's), "" if not. NULL: this machine. */
+bool pmu_is_virtual(const struct pmu_system *system, char *who, size_t size);
 /* A process that has events open, and how many. */
 struct pmu_user {
 	pid_t pid;

@@ -179,6 +179,8 @@ def check_arm64(g):
         g.ok(part.status == 0 and says in part.out, f"a 7th pinned event, {format_}", part)
     g.ok(re.search(r"^  armv8\w+ +6 +are free on CPU 0", g["doctor"].out, re.M),
          "doctor finds 6 counters", g["doctor"])
+    g.ok(re.search(r"^  virtual machine +yes +linux,dummy-virt: ", g["doctor"].out, re.M),
+         "and that it is a virtual machine", g["doctor"])
 
 
 work = tap.work_folder("tools")

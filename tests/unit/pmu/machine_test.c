@@ -249,6 +249,53 @@ static void what_user_space_may_no_longer_read_is_read_by_call(void **state)
 	pmu_close(counter);
 }
 
+/* ---- a virtual machine ----------------------------------------------------------------------------- */
+
+static void virtual_machines_are_told_from_others(void **state)
+{
+	static const struct {
+		const char *file, *text, *who; /* who: NULL, it is none */
+	} rows[] = {
+		{ "proc/cpuinfo", "flags\t\t: fpu vme\n\nflags\t\t: hypervisor\n", NULL },
+		{ "proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n",
+		  "the CPU says so" },
+		{ "proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n", NULL },
+		{ "sys/firmware/devicetree/base/compatible", "linux,dummy-virt",
+		  "linux,dummy-virt" },
+		{ "sys/firmware/devicetree/base/compatible", "raspberrypi,4-model-b", NULL },
+		{ "sys/firmware/devicetree/base/hypervisor/compatible", "xen,xen-4.17",
+		  "xen,xen-4.17" },
+		{ "sys/class/dmi/id/sys_vendor", "QEMU\n", "QEMU" },
+		{ "sys/class/dmi/id/sys_vendor", "Dell Inc.\n", NULL },
+		{ "sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n", NULL },
+		{ "sys/class/dmi/id/product_name", "Google Compute Engine\n",
+		  "Google Compute Engine" },
+		{ "sys/hypervisor/type", "xen\n", "xen" },
+	};
+	struct fake *fake = *state;
+	char who[128];
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool yes;
+
+		fake_write(fake, rows[i].file, rows[i].text);
+		yes = pmu_is_virtual(&fake->system, who, sizeof(who));
+		if (yes != (rows[i].who != NULL) || strcmp(who, rows[i].who ?: ""))
+			fail_msg("row %zu: %d '%s'", i, yes, who);
+		fake_remove(fake, rows[i].file);
+	}
+	/* Two files that only together say it, or say that it is not. */
+	fake_write(fake, "sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n");
+	fake_write(fake, "sys/class/dmi/id/product_name", "Virtual Machine\n");
+	assert_true(pmu_is_virtual(&fake->system, who, sizeof(who)));
+	fake_write(fake, "sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
+	fake_write(fake, "sys/class/dmi/id/product_name", "m7g.large\n");
+	assert_true(pmu_is_virtual(&fake->system, who, sizeof(who)));
+	fake_write(fake, "sys/class/dmi/id/product_name", "m7g.metal\n");
+	assert_false(pmu_is_virtual(&fake->system, who, sizeof(who)));
+}
+
 /* ---- CPUs that come and go --------------------------------------------------------------------- */
 
 static void cpu_goes_and_comes_back(void **state)
@@ -616,6 +663,7 @@ int main(void)
 		ON(older_kernels_choose_by_the_cpu),
 		ON(wrapping_counters_never_go_back),
 		ON(what_user_space_may_no_longer_read_is_read_by_call),
+		ON(virtual_machines_are_told_from_others),
 		ON(software_events_and_those_that_wait_are_read_by_call),
 		ON(cpu_goes_and_comes_back),
 		ON(the_time_of_an_ended_event_stands_still),
