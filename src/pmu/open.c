@@ -136,6 +136,26 @@ static int open_precise(const struct pmu_system *system, const struct pmu_event 
 	}
 }
 
+/*
+ * Whether a group fits is asked by the kernel when a member is opened; that of arm64 then passes over
+ * a leader that is off (validate_event() in drivers/perf/arm_pmu.c), and a group with one member too
+ * many never counts. So the leader is on for that moment. What it counts in it is forgotten.
+ */
+static int open_member(const struct pmu_counter *counter, struct perf_event_attr *attr,
+		       int group_fd, int cpu)
+{
+	const struct pmu_system *system = counter->system;
+	bool woken =
+		!counter->event.software && !system->control(group_fd, PERF_EVENT_IOC_ENABLE, 0);
+	int fd = open_precise(system, &counter->event, attr, cpu, group_fd);
+
+	if (woken) {
+		system->control(group_fd, PERF_EVENT_IOC_DISABLE, 0);
+		system->control(group_fd, PERF_EVENT_IOC_RESET, PERF_IOC_FLAG_GROUP);
+	}
+	return fd;
+}
+
 /* In the group if it can be, else alone. */
 static int open_attr(const struct pmu_counter *counter, const struct perf_event_attr *attr,
 		     int group_fd, struct pmu_place *place)
@@ -147,7 +167,7 @@ static int open_attr(const struct pmu_counter *counter, const struct perf_event_
 	if (group_fd >= 0) {
 		/* Members run with their leader; pinned and exclusive are the leader's. */
 		tried.disabled = tried.pinned = tried.exclusive = 0;
-		fd = open_precise(counter->system, &counter->event, &tried, place->cpu, group_fd);
+		fd = open_member(counter, &tried, group_fd, place->cpu);
 		place->grouped = fd >= 0;
 		if (fd >= 0 || !pmu_means_not_supported(fd))
 			return fd;

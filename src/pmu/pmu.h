@@ -51,8 +51,8 @@ struct pmu_event {
 	uint64_t period;   /* from period=, 0: not given */
 	uint64_t freq;     /* from freq=, Hz, 0: not given */
 	bool precise_max;  /* :P, as precise as sampling can be here */
-	bool sample_read;  /* :S, samples are to carry the values of the group: for sampling */
-	bool weak;         /* :W, its group may be broken up: pmu_open_group() does so for all */
+	bool sample_read;  /* :S, samples are to carry the values of the group: nobody asks yet */
+	bool weak;         /* :W, the group that it leads is all together or not at all */
 };
 
 /*
@@ -102,7 +102,7 @@ int pmu_open_on(const struct pmu_system *system, const struct pmu_event *event, 
 		struct err *err);
 /*
  * @count events as one group, in order; the first that is supported leads. Members that are not
- * supported are so alone. @ret: array of @count, to be closed one by one. Nothing stays open on
+ * supported are so alone, as are those that do not fit, whatever :W says. @ret: array of @count, to be closed one by one. Nothing stays open on
  * failure.
  */
 int pmu_open_group(const struct pmu_event *const *events, size_t count, const int *cpus,

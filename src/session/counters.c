@@ -114,6 +114,64 @@ static int open_pmu(struct session *session, struct session_pmu *pmu, struct err
 	return session_fill_map(session, session->kern, pmu->name, pmu->counter, err);
 }
 
+static bool is_open(const struct session_pmu *pmu)
+{
+	return pmu->counter && pmu_counter_state(pmu->counter) == PMU_OPEN;
+}
+
+/* In a group, but counted alone. */
+static bool is_apart(const struct session *session, const struct session_pmu *pmu)
+{
+	return is_open(pmu) && session_group_leader(session, pmu) &&
+	       !pmu_counter_grouped(pmu->counter);
+}
+
+/* All of @group, which its leader allows (:W): each is opened anew, alone. */
+static int break_up(struct session *session, const char *group, struct err *err)
+{
+	size_t i, first = session->npmus;
+	int code = 0;
+
+	for (i = session->npmus; i-- > 0;) {
+		struct session_pmu *pmu = &session->pmus[i];
+
+		if (!pmu->group || strcmp(pmu->group, group))
+			continue;
+		pmu_close(take_pointer(pmu->counter));
+		pmu->group = NULL;
+		first = i;
+	}
+	for (i = first; !code && i < session->npmus; i++) {
+		if (!session->pmus[i].counter)
+			code = open_pmu(session, &session->pmus[i], err);
+	}
+	return code;
+}
+
+/* What could not be in its group is told, or takes the group with it. */
+static int look_at_groups(struct session *session, struct err *err)
+{
+	size_t i;
+	int code = 0;
+
+	for (i = 0; !code && i < session->npmus; i++) {
+		struct session_pmu *pmu = &session->pmus[i];
+		const struct pmu_counter *leader = session_group_leader(session, pmu);
+
+		if (!is_apart(session, pmu))
+			continue;
+		if (!session->options->quiet)
+			log_note("%s: %s %s%s", pmu->name, pmu->event,
+				 pmu_counter_reason(pmu->counter),
+				 pmu_counter_event(leader)->weak
+					 ? ", and so are the others (:W breaks the group up)"
+					 : "");
+		if (pmu_counter_event(leader)->weak)
+			code = break_up(session, pmu->group, err);
+	}
+	return code;
+}
+
 static int raise_file_limit(struct session *session, struct err *err)
 {
 	/* One more for the witness. */
@@ -173,6 +231,8 @@ int session_open_counters(struct session *session, struct err *err)
 	code = raise_file_limit(session, err);
 	for (i = 0; !code && i < session->npmus; i++)
 		code = open_pmu(session, &session->pmus[i], err);
+	if (!code)
+		code = look_at_groups(session, err);
 	for (i = 0; !code && i < kern_program_count(session->kern); i++)
 		code = open_sampler(session, kern_program_at(session->kern, i), err);
 	return code ? code : hook_half_counters_known(session->half, err);

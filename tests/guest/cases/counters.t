@@ -78,6 +78,9 @@ part other measure -t $$ -d 300ms
 part all measure -a -d 300ms
 part together $DUET run $TOGETHER -d 1
 part fits $DUET run $TOGETHER -e ninth=page-faults -e eighth=page-faults -d 100ms
+eight=$(printf 'instructions,%.0s' 1 2 3 4 5 6 7)instructions
+part large $DUET run $CROWD -e "{{$eight}}:u" -d 500ms
+part weak $DUET run $CROWD -e "{{$eight}}:uW" -d 500ms
 part quiet $DUET run -q $TOGETHER -d 100ms
 kill $spinner
 part page {root}/build-arm64/tests/unit/pmu/pmu_page_test
@@ -102,6 +105,19 @@ def check_together(g):
          "nor in a table, where the group has one", part)
     g.ok("fit at once" not in g["fits"].err and g["fits"].status == 0, "silent when all fit",
          g["fits"])
+    # Of eight in a group the first six fit.
+    part, reason = g["large"], "cannot be in one group with 'instructions:u"
+    g.ok(part.status == 0 and part.err.count(reason) == 2 and
+         all(f"{name}: instructions:u {reason}" in part.err for name in ("seventh", "eighth")) and
+         "together 0\n" in part.out and "breaks" not in part.err,
+         "what does not fit in a group is counted alone, which is told", part)
+    part = g["weak"]
+    shares = re.search(r"^shares (\d+) (\d+)$", part.out, re.M)
+    shares = [int(x) for x in shares.groups()] if shares else [0, 0]
+    g.ok(part.status == 0 and part.err.count(reason) == 1 and
+         "counted alone, and so are the others (:W breaks the group up)" in part.err and
+         "together -18\n" in part.out and all(50 <= share < 95 for share in shares),
+         f"a weak group that does not fit is broken up: its events take turns: {shares} %", part)
     g.ok("fit at once" not in g["quiet"].err and g["quiet"].status == 0, "silent with -q",
          g["quiet"])
     g.ok(g["page"].status == 0 and re.search("20 times 2000000 instructions", g["page"].out),
@@ -328,6 +344,7 @@ while guests:
     g.run(f"IPC={g.object('examples/ipc.c')}\n"
           f"HOTPLUG={g.object('tests/guest/programs/hotplug.c')}\n"
           f"UNNOTICED={g.object('tests/guest/programs/unnoticed.c')}\n"
+          f"CROWD={g.object('tests/guest/programs/crowd.c')}\n"
           f"TOGETHER={g.object('tests/guest/programs/together.c')}\n" + (ARM64 if g.arch == "arm64" else X86))
     check_arm64(g) if g.arch == "arm64" else check_x86(g)
     if g.arch == "arm64":
