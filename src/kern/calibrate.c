@@ -136,14 +136,16 @@ static int find_place(const struct kern_program *real, bool second, struct calib
 }
 
 /* @real: the same program as it will be attached. */
-static int prepare_program(struct kern_program *program, struct kern_program *real, struct err *err)
+static int prepare_program(struct kern_program *program, struct kern_program *real,
+			   bool with_tp_btf, struct err *err)
 {
 	struct err why = { 0 };
 	int code;
 
 	program->optional = false;
 	if (real->state == KERN_PROGRAM_DISABLED || real->state == KERN_PROGRAM_SKIPPED ||
-	    !real->target || family_of(real) == FAMILY_NONE)
+	    !real->target || family_of(real) == FAMILY_NONE ||
+	    (real->kind->id == KIND_TP_BTF && !with_tp_btf))
 		return kern_program_set_enabled(program, false, err);
 	program->calibrated = calloc(1, sizeof(*program->calibrated));
 	if (!program->calibrated)
@@ -158,13 +160,13 @@ static int prepare_program(struct kern_program *program, struct kern_program *re
 	return kern_program_set_enabled(program, false, err);
 }
 
-int kern_calibrate_prepare(struct kern *kern, struct kern *real, struct err *err)
+int kern_calibrate_prepare(struct kern *kern, struct kern *real, bool with_tp_btf, struct err *err)
 {
 	size_t i;
 	int code = 0;
 
 	for (i = 0; i < kern->nprograms && !code; i++)
-		code = prepare_program(&kern->programs[i], &real->programs[i], err);
+		code = prepare_program(&kern->programs[i], &real->programs[i], with_tp_btf, err);
 	return code;
 }
 

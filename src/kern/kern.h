@@ -109,6 +109,8 @@ int kern_program_attach_at(struct kern_program *program, const char *where, stru
  * for a CPU that is offline. */
 int kern_program_run(struct kern_program *program, int cpu);
 int kern_program_fd(const struct kern_program *program);
+/* After load: does the program use @map? */
+bool kern_program_uses(const struct kern_program *program, const struct kern_map *map);
 /* Statistics of the kernel while /proc/sys/kernel/bpf_stats_enabled or BPF_ENABLE_STATS is on;
  * recursion misses as the kernel counts them. */
 struct kern_program_info {
@@ -281,9 +283,10 @@ void kern_target_stop(struct kern *kern);
  * prepare points the programs that are on in @real, and whose kind can be calibrated, at places where
  * nothing happens (functions of the kernel and of this process that do nothing, USDT probes of ours, a
  * tracepoint, a system call), and disables the others. A fentry or tp_btf program that reads arguments
- * may not load there: load then fails, and nothing is known about its cost.
+ * may not load there: load then fails, and nothing is known about its cost. tp_btf programs can be left
+ * out, because such a one may have nothing to do with calls.
  */
-int kern_calibrate_prepare(struct kern *kern, struct kern *real, struct err *err);
+int kern_calibrate_prepare(struct kern *kern, struct kern *real, bool with_tp_btf, struct err *err);
 /* Is it of a kind that can be calibrated? */
 bool kern_calibrates(const struct kern_program *program);
 bool kern_program_is_return(const struct kern_program *program); /* kretprobe, fexit, uretprobe */

@@ -78,6 +78,26 @@ int kern_program_fd(const struct kern_program *program)
 	return fd < 0 ? -1 : fd;
 }
 
+bool kern_program_uses(const struct kern_program *program, const struct kern_map *map)
+{
+	__u32 ids[64], size, i;
+	struct bpf_map_info map_info = { 0 };
+	struct bpf_prog_info info = { .nr_map_ids = sizeof(ids) / sizeof(ids[0]),
+				      .map_ids = (uintptr_t)ids };
+
+	size = sizeof(map_info);
+	if (bpf_obj_get_info_by_fd(kern_map_fd(map), &map_info, &size))
+		return false;
+	size = sizeof(info);
+	if (bpf_obj_get_info_by_fd(kern_program_fd(program), &info, &size))
+		return false;
+	for (i = 0; i < info.nr_map_ids && i < sizeof(ids) / sizeof(ids[0]); i++) {
+		if (ids[i] == map_info.id)
+			return true;
+	}
+	return false;
+}
+
 /* May a program written for one kind be attached as another? What it finds in its context must
  * be the same. */
 static bool kinds_agree(const struct section_kind *a, const struct section_kind *b)

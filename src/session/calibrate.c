@@ -378,10 +378,9 @@ static int find_samples(struct calibration *calibration, struct err *err)
 	return calibration->bss_data ? 0 : err_nomem(err);
 }
 
-static int calibrate(struct calibration *calibration, struct err *err)
+static int load_with(struct calibration *calibration, bool tp_btf, struct err *err)
 {
 	struct session *session = calibration->session;
-	cpu_set_t former;
 	int code;
 
 	code = kern_open(session->split.kernel, session->split.kernel_size, session->options->name,
@@ -389,9 +388,33 @@ static int calibrate(struct calibration *calibration, struct err *err)
 	if (!code)
 		code = hand_over_constants(calibration, err);
 	if (!code)
-		code = kern_calibrate_prepare(calibration->kern, session->kern, err);
+		code = kern_calibrate_prepare(calibration->kern, session->kern, tp_btf, err);
 	if (!code)
 		code = kern_load(calibration->kern, err);
+	return code;
+}
+
+/* A tp_btf program that reads arguments does not load where it is calibrated. */
+static int load(struct calibration *calibration, struct err *err)
+{
+	struct err why = { 0 };
+	int code = load_with(calibration, true, &why);
+
+	if (!code)
+		return 0;
+	kern_close(calibration->kern);
+	calibration->kern = NULL;
+	log_verbose("calibration, tried again without tp_btf programs: %s", why.text);
+	return load_with(calibration, false, err);
+}
+
+static int calibrate(struct calibration *calibration, struct err *err)
+{
+	struct session *session = calibration->session;
+	cpu_set_t former;
+	int code;
+
+	code = load(calibration, err);
 	if (!code)
 		code = open_counters(calibration, err);
 	if (!code)

@@ -31,10 +31,14 @@ void calibrate_programs(struct calibration *calibration, const struct calibrate_
 		kern_calibrate_leaves(ret[1]);
 }
 
+/* Programs that have nothing to do with calls are left alone: who knows what they do. */
 static bool calibrates(struct calibration *calibration, size_t index)
 {
+	const struct kern_map *totals = kern_map_find(calibration->kern, "__duet_task");
+	const struct kern_program *program = kern_program_at(calibration->kern, index);
+
 	return kern_program_target(kern_program_at(calibration->session->kern, index)) &&
-	       kern_calibrates(kern_program_at(calibration->kern, index));
+	       kern_calibrates(program) && totals && kern_program_uses(program, totals);
 }
 
 /* All programs at the target of @index, entries first; the last one is a return if any is. */

@@ -39,6 +39,8 @@ ARRAY(samples, SAMPLES, struct one_call);
 u64 count;
 ARRAY(outer_samples, SAMPLES, s64);
 u64 outer_count;
+u64 switches;
+u32 armed;
 
 static __always_inline int begin(u64 function)
 {
@@ -115,6 +117,23 @@ SEC("tp_btf") int leave_tp_btf(void *ctx)
 	return end(0);
 }
 
+/* It can be loaded nowhere else, and has nothing to do with calls. */
+SEC("tp_btf/sched_switch") int bystander(u64 *ctx)
+{
+	const u64 *former = (const void *)ctx[1];
+
+	__sync_fetch_and_add(&switches, *former != 0);
+	return 0;
+}
+
+/* It ends duet when it runs before the script does. */
+SEC("uprobe/$BIN:main") int fuse(struct pt_regs *ctx)
+{
+	if (!armed)
+		bpf_send_signal(9);
+	return 0;
+}
+
 SEC("uprobe/$BIN:parents") int enter_around(struct pt_regs *ctx)
 {
 	call_enter(&outer, &event, 1);
@@ -164,6 +183,8 @@ SEC("user/open") int choose(const struct duet_options *options)
 	CHOOSE("tp", _tp)
 	CHOOSE("raw_tp", _raw_tp)
 	CHOOSE("tp_btf", _tp_btf)
+	if (!strncmp(from, "tp_btf", 6))
+		prog_disable(&bystander);
 	return 0;
 }
 
@@ -172,6 +193,7 @@ SEC("user/init") int attach_all(const struct duet_options *options)
 	char name[300];
 	int i, error = 0;
 
+	armed = 1;
 	for (i = 1; i <= LEVELS && levels && !error; i++) {
 		snprintf(name, sizeof(name), "uprobe:%s:level%d", BIN, i);
 		error = probe_attach(&enter, name);

@@ -326,7 +326,7 @@ static void calibrate(struct fixture *fixture, const char *first, const char *se
 	char names[64];
 
 	snprintf(names, sizeof(names), "%s %s", first, second);
-	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, true, &err));
 	load_only(fixture, names);
 	assert_ok(kern_calibrate(pair, 2, &run, &err));
 	assert_int_equal(count_entries("duet_"), 0);
@@ -349,7 +349,7 @@ static void test_calibrate_nested(void **state)
 	const struct kern_calibrate_run run = { .calls = 100, .nested = true };
 	struct err err = { 0 };
 
-	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, true, &err));
 	load_only(fixture, "enter leave");
 	assert_ok(kern_calibrate(pair, 2, &run, &err));
 	assert_int_equal(fixture->counts->entered, 101);
@@ -386,7 +386,7 @@ static void test_calibrate_kernel_range(void **state)
 	assert_int_equal(
 		kern_pair_of(kern_program_find(real, "enter"), kern_program_find(real, "leave")),
 		KERN_PAIR_CALLS);
-	assert_ok(kern_calibrate_prepare(fixture->kern, real, &err));
+	assert_ok(kern_calibrate_prepare(fixture->kern, real, true, &err));
 	kern_calibrate_leaves(pair[1]);
 	load_only(fixture, "enter leave");
 	assert_ok(kern_calibrate(pair, 2, &run, &err));
@@ -427,7 +427,7 @@ static void test_calibrate_tracepoints(void **state)
 
 	assert_int_equal(kern_pair_of(pair[0], pair[1]), KERN_PAIR_SYSCALLS);
 	assert_int_equal(kern_pair_of(pair[1], pair[0]), KERN_PAIR_ROUNDS);
-	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, true, &err));
 	kern_calibrate_leaves(pair[1]);
 	load_only(fixture, "begin_tp end_tp");
 	/* The system call, at its own tracepoints and at those of all. */
@@ -451,7 +451,7 @@ static void test_calibrate_tp_btf(void **state)
 	struct kern_calibrate_run run = { .way = KERN_PAIR_ROUNDS };
 	struct err err = { 0 };
 
-	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, &err));
+	assert_ok(kern_calibrate_prepare(fixture->kern, fixture->kern, true, &err));
 	kern_calibrate_leaves(program(fixture, "end_tp_btf"));
 	load_only(fixture, "begin_tp_btf end_tp_btf");
 	calibrate_rounds(fixture, "begin_tp_btf", "end_tp_btf", run);

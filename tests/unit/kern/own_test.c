@@ -414,7 +414,7 @@ static void test_calibrate_user(void **state)
 					  "/proc/self/exe:main", &err));
 	assert_ok(kern_program_set_target(kern_program_find(kern, "on_return"),
 					  "/proc/self/exe:main", &err));
-	assert_ok(kern_calibrate_prepare(kern, kern, &err));
+	assert_ok(kern_calibrate_prepare(kern, kern, true, &err));
 	assert_ok(kern_load(kern, &err));
 	assert_ok(kern_map_place(map(kern, ".bss"), NULL, &place, &err));
 	bss = place;
@@ -457,7 +457,7 @@ static void test_calibrate_places(void **state)
 	assert_int_equal(
 		kern_pair_of(kern_program_find(real, "on_enter"), kern_program_find(real, "talk")),
 		KERN_PAIR_NONE);
-	assert_ok(kern_calibrate_prepare(kern, real, &err));
+	assert_ok(kern_calibrate_prepare(kern, real, true, &err));
 	assert_ok(kern_load(kern, &err));
 	assert_ok(kern_map_place(map(kern, ".bss"), NULL, &place, &err));
 	bss = place;
