@@ -291,7 +291,7 @@ static void emit_function(struct a64 *e)
 	while ((e->code->address + e->code->size) % FUNCTION_ALIGN && !e->code->full)
 		a64_out(e, a64_udf(0));
 	*range = (struct jit_range){ .first = e->code->size, .first_step = e->code->nsteps };
-	a64_place(e, JIT_NOWHERE);
+	a64_place(e, JIT_NO_INSN);
 	a64_prologue(e);
 	for (uint32_t k = 0; k < function->norder && !e->rc; k++) {
 		if (e->consumed[function->order[k]])

@@ -354,7 +354,7 @@ void a64_literals(struct a64 *e)
 
 	if (!e->literals_list.count)
 		return;
-	a64_place(e, JIT_NOWHERE);
+	a64_place(e, JIT_NO_INSN);
 	if ((code->address + code->size) & 7)
 		a64_out(e, a64_udf(0));
 	for (size_t i = 0; i < e->literals_list.count; i++) {

@@ -252,7 +252,7 @@ void a64_asides(struct a64 *e)
 		}
 		/* By a jump: the place is the call that did not succeed. */
 		a64_bind(e, this->label);
-		a64_place(e, JIT_NOWHERE);
+		a64_place(e, JIT_NO_INSN);
 		a64_jump_stub(e, this->stub);
 	}
 }

@@ -115,7 +115,7 @@ bool jit_locate(const struct vm *vm, uintptr_t pc, uint32_t *function, uint32_t 
 	*function = range;
 	*insn = vm->functions[range].first;
 	place = place_at(jit, offset);
-	if (place && place->offset >= jit->ranges[range].first)
+	if (place && place->offset >= jit->ranges[range].first && place->insn != JIT_NO_INSN)
 		*insn = place->insn;
 	return true;
 }
@@ -150,7 +150,7 @@ int64_t vm_machine_insn(const struct vm *vm, uint32_t function, size_t offset)
 {
 	const struct jit_place *place = place_in(vm, function, offset);
 
-	return place ? (int64_t)place->insn : -1;
+	return place && place->insn != JIT_NO_INSN ? (int64_t)place->insn : -1;
 }
 
 bool vm_machine_table(const struct vm *vm, uint32_t function, size_t offset)

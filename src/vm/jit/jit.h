@@ -217,9 +217,10 @@ struct jit_magic jit_magic_signed(int64_t divisor, unsigned int bits);
 /* ---- code ---- */
 
 /* Where an instruction of the vm's code went: sorted by offset. */
+#define JIT_NO_INSN INT32_MAX
 struct jit_place {
-	uint32_t offset; /* of the machine code, in jit_code.bytes */
-	uint32_t insn : 31;
+	uint32_t offset;    /* of the machine code, in jit_code.bytes */
+	uint32_t insn : 31; /* JIT_NO_INSN: prologues and what functions share */
 	uint32_t table : 1; /* what follows is the table of a switch */
 };
 

@@ -293,7 +293,7 @@ static void test_places(void **state)
 		assert_true(!i || place->offset > last);
 		assert_true(place->offset >= made->ranges[0].first);
 		assert_true(place->offset < made->ranges[0].end);
-		assert_true(place->insn == JIT_NOWHERE || place->insn < made->function.ninsns);
+		assert_true(place->insn == JIT_NO_INSN || place->insn < made->function.ninsns);
 		last = place->offset;
 	}
 	unmake(made);
