@@ -307,34 +307,6 @@ int pmu_open(const struct pmu_event *event, const int *cpus, size_t ncpus,
 	return open_counter(NULL, event, NULL, cpus, ncpus, leader, ret, err);
 }
 
-int pmu_open_group(const struct pmu_event *const *events, size_t count, const int *cpus,
-		   size_t ncpus, struct pmu_counter **ret, struct err *err)
-{
-	const struct pmu_counter *leader = NULL;
-	struct err first = { 0 };
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		struct err why = { 0 };
-		int code = pmu_open(events[i], cpus, ncpus, leader, &ret[i], &why);
-
-		if (code) {
-			while (i--) {
-				pmu_close(ret[i]);
-				ret[i] = NULL;
-			}
-			return err_set(err, code, "%s", why.text);
-		}
-		if (!leader && pmu_counter_state(ret[i]) == PMU_OPEN)
-			leader = ret[i];
-		if (why.code && !first.code)
-			first = why;
-	}
-	if (err)
-		*err = first;
-	return 0;
-}
-
 static int check_rate(const struct pmu_event *event, const struct pmu_rate *rate, struct err *err)
 {
 	char text[32];

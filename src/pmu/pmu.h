@@ -100,13 +100,6 @@ int pmu_open(const struct pmu_event *event, const int *cpus, size_t ncpus,
 int pmu_open_on(const struct pmu_system *system, const struct pmu_event *event, const int *cpus,
 		size_t ncpus, const struct pmu_counter *leader, struct pmu_counter **ret,
 		struct err *err);
-/*
- * @count events as one group, in order; the first that is supported leads. Members that are not
- * supported are so alone, as are those that do not fit, whatever :W says. @ret: array of @count, to be closed one by one. Nothing stays open on
- * failure.
- */
-int pmu_open_group(const struct pmu_event *const *events, size_t count, const int *cpus,
-		   size_t ncpus, struct pmu_counter **ret, struct err *err);
 /* Opens for sampling by BPF programs (SEC("perf_event/EVENT@FREQ")): no ring, disabled. */
 int pmu_open_sampling(const struct pmu_event *event, const struct pmu_rate *rate, const int *cpus,
 		      size_t ncpus, struct pmu_counter **ret, struct err *err);
