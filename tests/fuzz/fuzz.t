@@ -46,7 +46,7 @@ fuzz() { # TARGET MAX_LEN PERCENT: of DUET_FUZZ_SECONDS
 	echo "ok $count - $target: $time seconds"
 }
 
-if built object -lbpf -lelf -lz -lffi -lpthread && built vm -lffi -lpthread &&
+if built object -lbpf -lelf -lz -lffi -lpthread && built vm -lelf -lffi -lpthread &&
 	built event $out/objects/tests_unit_pmu_fake.c.o -lbpf -lelf -lz -lffi -lpthread -ldl; then
 	fuzz object 65536 80
 	fuzz vm 1024 80
