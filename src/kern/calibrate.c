@@ -304,6 +304,33 @@ static void choose_functions(struct trigger *trigger, struct kern_program *const
 	}
 }
 
+/* Once for all pairs. */
+static int load_trigger(struct kern *kern, struct err *err)
+{
+	int code;
+
+	if (kern->trigger)
+		return 0;
+	kern->trigger = calloc(1, sizeof(*kern->trigger));
+	if (!kern->trigger)
+		return err_nomem(err);
+	code = own_open(kern->trigger, OWN_TRIGGER, err);
+	if (!code)
+		code = own_load(kern->trigger, err);
+	if (code)
+		kern_trigger_close(kern);
+	return code;
+}
+
+void kern_trigger_close(struct kern *kern)
+{
+	if (!kern->trigger)
+		return;
+	own_close(kern->trigger);
+	free(kern->trigger);
+	kern->trigger = NULL;
+}
+
 static int trigger_open(struct trigger *trigger, struct kern_program *const *programs, size_t count,
 			struct err *err)
 {
@@ -325,11 +352,9 @@ static int trigger_open(struct trigger *trigger, struct kern_program *const *pro
 		if (run->way == KERN_PAIR_SYSCALLS || large)
 			return 0;
 	}
-	code = own_open(&trigger->own, OWN_TRIGGER, err);
+	code = load_trigger(program->kern, err);
 	if (!code)
-		code = own_load(&trigger->own, err);
-	if (!code)
-		trigger->fd = own_program_fd(&trigger->own, "duet_trigger");
+		trigger->fd = own_program_fd(program->kern->trigger, "duet_trigger");
 	return code;
 }
 
@@ -469,7 +494,6 @@ int kern_calibrate(struct kern_program *const *programs, size_t count,
 		code = run_rounds(&trigger, programs, count, err);
 	else if (!code)
 		code = run_calls(&trigger, programs, count, err);
-	own_close(&trigger.own);
 	programs[0]->kern->options = former;
 	return code;
 }

@@ -130,12 +130,15 @@ struct kern {
 	struct target_tree *tree;      /* NULL: nobody asks */
 	int statistics;                /* fd that keeps them on, 0: off */
 	struct tracefs_probes *probes; /* our entries in kprobe_events, NULL: none yet */
+	struct own *trigger; /* of a throw-away instance, NULL: not yet needed (calibrate.c) */
 	bool loaded;
 };
 
 /* After load: fds and sizes. */
 void kern_map_refresh(struct kern_map *map);
 void kern_map_deinit(struct kern_map *map);
+
+void kern_trigger_close(struct kern *kern); /* accepts none */
 
 int kern_program_check(struct kern_program *program, struct err *err);
 int kern_run_on_cpus(int fd, int cpu);

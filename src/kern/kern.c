@@ -134,6 +134,7 @@ void kern_close(struct kern *kern)
 	kern_target_stop(kern);
 	for (i = 0; i < kern->nmaps; i++)
 		kern_map_deinit(&kern->maps[i]);
+	kern_trigger_close(kern);
 	bpf_object__close(kern->object);
 	for (i = 0; i < kern->nprograms; i++)
 		program_deinit(&kern->programs[i]);

@@ -6,6 +6,7 @@
 #include "session/calibrate.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,9 @@ enum role { ROLE_NONE, ROLE_ENTRY, ROLE_LEAVE };
 struct loose {
 	size_t index; /* of the program */
 	enum role role;
-	bool large;   /* needs a tracepoint with a large record */
-	size_t calls; /* of which CALLS(): the variable's index */
+	bool large;    /* needs a tracepoint with a large record */
+	char why[200]; /* it could not be asked */
+	size_t calls;  /* of which CALLS(): the variable's index */
 };
 
 void calibrate_programs(struct calibration *calibration, const struct calibrate_pair *pair,
@@ -128,7 +130,7 @@ static int ask(struct calibration *calibration, struct loose *loose, struct err 
 		code = kern_calibrate(&program, 1, &run, &why);
 	}
 	if (code) {
-		log_verbose("calibration: %s", why.text);
+		snprintf(loose->why, sizeof(loose->why), "%s", why.text);
 		return 0;
 	}
 	code = calibrate_read_memory(calibration);
@@ -150,6 +152,20 @@ static int end_calls(struct calibration *calibration, const struct calibrate_pai
 
 	calibrate_programs(calibration, pair, programs);
 	return kern_calibrate(&programs[1], 1, &run, err);
+}
+
+/* No pair is known for the CALLS() of @loose, or it is not even known which one it uses. */
+static void tell_unknown(struct calibration *calibration, const struct loose *loose)
+{
+	struct kern_program *program = kern_program_at(calibration->session->kern, loose->index);
+	const char *why = "no program of the same kind is its counterpart";
+
+	if (loose->why[0])
+		why = loose->why;
+	else if (!loose->role)
+		why = "it counts no call where it is tried";
+	log_note("program %s (%s): the cost of its probe is not known and not subtracted: %s",
+		 kern_program_name(program), kern_program_section(program), why);
 }
 
 static bool is_taken(const struct calibrate_pairs *pairs, size_t from, size_t index)
@@ -189,6 +205,10 @@ static int match(struct calibration *calibration, const struct loose *loose, siz
 			kern_program_at(real, entry->index), kern_program_at(real, leave->index));
 		if (pair.way)
 			code = add_pair(calibration, &pair, err);
+	}
+	for (i = 0; i < count && !code; i++) {
+		if (!is_taken(calibration->pairs, from, loose[i].index))
+			tell_unknown(calibration, &loose[i]);
 	}
 	for (k = from; k < calibration->pairs->count && !code; k++)
 		code = end_calls(calibration, &calibration->pairs->pair[k], count, err);
