@@ -107,8 +107,8 @@ def rows(part):
 # the allocator goes its slow way in every second call (173 instructions on 6.1). What the probes
 # cost in all is 20 times as much.
 SLOW_WAY = 250
-# Other pairs have no return probe; what the kernel searches at each probe is in them twice.
-SEARCH = 75
+# Other pairs have no return probe. The kernel's work for one differs from place to place, by up to 65.
+PLACE = 75
 
 
 def near(value, wanted, slack):
@@ -144,7 +144,7 @@ def check_places(g):
                 check(g, name, kind, CALLS, {(0, 0): 1}, rounds)
             if kind != "branches":
                 check(g, name, f"{kind}-recursive", EACH, {(0, i): i + 1 for i in range(DEPTH)},
-                      slow=SEARCH)
+                      slow=PLACE)
 
 
 def median(g, kind):
@@ -172,7 +172,7 @@ def check_kernel(g):
             good &= abs(cost) <= 50
         else: # and the kernel's way from the one tracepoint to the other
             good &= 50 < cost - function < 250 and abs(cost - median(g, "raw_tp")) <= 50
-        good &= plain > 1000 and abs(added) <= SEARCH
+        good &= plain > 1000 and abs(added) <= PLACE
         g.ok(good, f"{kind}: {cost} instructions; {added} stay in a call around it", part,
              g["around"])
     part = g["mixed"]
