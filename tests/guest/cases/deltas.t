@@ -18,8 +18,8 @@ import tap
 
 t = tap.Tap()
 DEPTH, THREADS = 8, 8
-# Rounds of two instructions, and calls.
-SINGLE = {10: 1000, 1000: 1000, 100_000: 1000, 1_000_000: 100}
+# Of loops; a round is two instructions.
+SINGLE = (10, 1000, 100_000, 1_000_000)
 ROUNDS, CALLS = 1000, 1000
 EACH = CALLS // THREADS
 EVENTS = {"user": "instructions:u", "all": "instructions"}
@@ -35,8 +35,8 @@ deltas() {{ # EVENT OPTION... -- ARGUMENT...
 }}
 """
 for name, event in EVENTS.items():
-    for rounds, calls in SINGLE.items():
-        SCRIPT += f"part {name}-{rounds} deltas {event} -- {calls} {rounds}\n"
+    for rounds in SINGLE:
+        SCRIPT += f"part {name}-{rounds} deltas {event} -- {CALLS} {rounds}\n"
     SCRIPT += f"""
 part {name}-nested deltas {event} --levels 1 -- levels {CALLS} {ROUNDS}
 part {name}-recursive deltas {event} --depth {DEPTH} -- {CALLS} {ROUNDS} {DEPTH}
@@ -199,8 +199,8 @@ while guests:
     g = guest.Guest(t, guests.pop(0), guests.pop(0), work)
     g.run(f"DELTAS={g.object('tests/guest/programs/deltas.c')}\n" + SCRIPT.format())
     for name in EVENTS:
-        for rounds, calls in SINGLE.items():
-            check(g, name, rounds, calls, {(0, 0): 1}, rounds)
+        for rounds in SINGLE:
+            check(g, name, rounds, CALLS, {(0, 0): 1}, rounds)
         nested = {(level, 0): DEPTH - level for level in range(DEPTH - 1, -1, -1)}
         check(g, name, "nested", CALLS, nested)
         check(g, name, "recursive", CALLS, {(0, i): i + 1 for i in range(DEPTH)})
