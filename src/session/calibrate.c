@@ -226,18 +226,6 @@ static int measure_deltas(struct calibration *calibration, const struct calibrat
 	return code;
 }
 
-/* @found += @sign * @other, where both are known. */
-static void combine(bool *has, int64_t *found, int sign, const bool *has_other,
-		    const int64_t *other)
-{
-	size_t i;
-
-	for (i = 0; i < DUET_PMU_MAX; i++) {
-		has[i] &= has_other[i];
-		found[i] += sign * other[i];
-	}
-}
-
 /* From one passing of a tracepoint to the next, less what a round takes without probes. */
 static int measure_round(struct calibration *calibration, const struct calibrate_pair *pair,
 			 bool nested, bool *has, int64_t *found, struct err *err)
@@ -253,7 +241,7 @@ static int measure_round(struct calibration *calibration, const struct calibrate
 	if (!code)
 		code = measure_deltas(calibration, pair, run, has, found, err);
 	if (!code)
-		combine(has, found, -1, has_round, round);
+		calibrate_add(has, found, -1, has_round, round);
 	return code;
 }
 
@@ -277,8 +265,8 @@ static int measure_syscall(struct calibration *calibration, const struct calibra
 		code = measure_deltas(calibration, pair, run, has_own, own, err);
 	if (code)
 		return code;
-	combine(has, found, -1, has_raw, raw);
-	combine(has, found, 1, has_own, own);
+	calibrate_add(has, found, -1, has_raw, raw);
+	calibrate_add(has, found, 1, has_own, own);
 	return 0;
 }
 

@@ -51,6 +51,9 @@ void calibrate_programs(struct calibration *calibration, const struct calibrate_
 			struct kern_program **ret);
 
 /* ---- calibrate_whole.c ---- */
+/* @found += @times * @other by PMU slot; known is what both know. */
+void calibrate_add(bool *has, int64_t *found, int times, const bool *has_other,
+		   const int64_t *other);
 /*
  * What a nested call with the probes of @programs costs the calls around it: medians by PMU slot into
  * @found where @has says so, both arrays of DUET_PMU_MAX. 0 or -errno.

@@ -60,6 +60,17 @@ int calibrate_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+void calibrate_add(bool *has, int64_t *found, int times, const bool *has_other,
+		   const int64_t *other)
+{
+	size_t i;
+
+	for (i = 0; i < DUET_PMU_MAX; i++) {
+		has[i] &= has_other[i];
+		found[i] += times * other[i];
+	}
+}
+
 static bool has_enough(const struct watch *watch, size_t wanted)
 {
 	size_t i;
@@ -126,7 +137,6 @@ static int watch_each(struct watch *watch, struct kern_program *entry, struct ke
 	int64_t second[DUET_PMU_MAX];
 	bool has_second[DUET_PMU_MAX];
 	int code = 0, tries;
-	size_t i;
 
 	run.calls = CALLS_AT_ONCE;
 	for (tries = 0; tries < 16 && !code; tries++) {
@@ -140,10 +150,7 @@ static int watch_each(struct watch *watch, struct kern_program *entry, struct ke
 	}
 	medians(samples[0], has, found);
 	medians(samples[1], has_second, second);
-	for (i = 0; i < DUET_PMU_MAX; i++) {
-		has[i] &= has_second[i];
-		found[i] += second[i];
-	}
+	calibrate_add(has, found, 1, has_second, second);
 	return code;
 }
 
@@ -171,18 +178,6 @@ static void watch_close(struct watch *watch)
 	}
 }
 
-/* @found -= @times * @other, where both are known. */
-static void subtract(bool *has, int64_t *found, int times, const bool *has_other,
-		     const int64_t *other)
-{
-	size_t i;
-
-	for (i = 0; i < DUET_PMU_MAX; i++) {
-		has[i] &= has_other[i];
-		found[i] -= times * other[i];
-	}
-}
-
 /* What the second of two passings in a row takes: nothing of what reading the events does. */
 static int watch_second(struct watch *watch, struct kern_program *const *programs, size_t count,
 			struct kern_calibrate_run run, bool *has, int64_t *found, struct err *err)
@@ -195,7 +190,7 @@ static int watch_second(struct watch *watch, struct kern_program *const *program
 	if (!code)
 		code = watch_run(watch, programs, count, &run, has, found, err);
 	if (!code)
-		subtract(has, found, 1, has_once, once);
+		calibrate_add(has, found, -1, has_once, once);
 	return code;
 }
 
@@ -216,7 +211,7 @@ static int watch_syscalls(struct watch *watch, const struct calibrate_pair *pair
 	if (!code)
 		code = watch_second(watch, programs, pair->count, run, has, found, err);
 	if (!code)
-		subtract(has, found, 1, has_bare, bare);
+		calibrate_add(has, found, -1, has_bare, bare);
 	return code;
 }
 
@@ -234,7 +229,7 @@ static int watch_rounds(struct watch *watch, const struct calibrate_pair *pair,
 	if (!code)
 		code = watch_each(watch, programs[0], programs[1], pair->large, has, found, err);
 	if (!code)
-		subtract(has, found, 2, has_bare, bare);
+		calibrate_add(has, found, -2, has_bare, bare);
 	return code;
 }
 
@@ -253,7 +248,7 @@ static int watch_calls(struct watch *watch, const struct calibrate_pair *pair,
 	if (!code)
 		code = watch_run(watch, programs, pair->count, &run, has, found, err);
 	if (!code)
-		subtract(has, found, 1, has_bare, bare);
+		calibrate_add(has, found, -1, has_bare, bare);
 	return code;
 }
 

@@ -384,24 +384,22 @@ SEC("raw_tp/sys_enter") int f(void *ctx)
 END
 
 # ---- objects without a user half: their maps are the report ------------------------------------------
-script maps <<'END'
-ARRAY(steps, 2, u64);
-SEC("raw_tp/sys_enter") int f(void *ctx)
+steps='ARRAY(steps, 2, u64);'
+look='int f(void *ctx)
 {
 	u32 key = 0;
 	return bpf_map_lookup_elem(&steps, &key) != NULL;
-}
+}'
+script maps <<END
+$steps
+SEC("raw_tp/sys_enter") $look
 END
 t "maps of an object without hooks" 0 'out~^steps$' 'err!.' -- "$duet" run -q "$work/maps.c" -- true
 t "no maps when CMD is not there" 127 'out=' err1 -- "$duet" run -q "$work/maps.c" -- no-such-command
 # Where there are kprobes at all, the kernel refuses this one when it is attached.
-script unattached <<'END'
-ARRAY(steps, 2, u64);
-SEC("kprobe/exc_page_fault") int f(void *ctx)
-{
-	u32 key = 0;
-	return bpf_map_lookup_elem(&steps, &key) != NULL;
-}
+script unattached <<END
+$steps
+SEC("kprobe/exc_page_fault") $look
 END
 t "no maps when a program cannot be attached" 1 'out=' err1 -- \
 	"$duet" run -q "$work/unattached.c" -- true

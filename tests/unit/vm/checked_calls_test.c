@@ -80,17 +80,17 @@ static int compare(const uint32_t *a, const uint32_t *b)
 	return *a < *b ? -1 : *a > *b;
 }
 
+#define QSORT                                                                           \
+	{                                                                               \
+		"qsort", qsort, VM_VOID, 4, { VM_POINTER, VM_U64, VM_U64, VM_POINTER }, \
+			.foreign = true, .contract = &sorts                             \
+	}
+
 /* main(base, count): qsort(base, count, 4, r9 of the image); function 1 is the comparator. */
 static void qsort_is_checked(void **state)
 {
 	const struct vm_native natives[] = {
-		{ "qsort",
-		  qsort,
-		  VM_VOID,
-		  4,
-		  { VM_POINTER, VM_U64, VM_U64, VM_POINTER },
-		  .foreign = true,
-		  .contract = &sorts },
+		QSORT,
 		{ "forget", forget_region, VM_U64, 1, { VM_U64 }, .contract = &nothing },
 	};
 	uint64_t comparator = 0; /* 0: function 1 */
@@ -119,11 +119,7 @@ static void qsort_is_checked(void **state)
 	(void)state;
 	EACH_SET
 	{
-		struct vm_options options = { .size = sizeof(options),
-					      .engine = TEST_ENGINE,
-					      .checked = true,
-					      .passes_off = passes_off };
-		struct vm *vm = make_vm(&image, &options);
+		struct vm *vm = make_checked_image(&image);
 		uint32_t *numbers = (uint32_t *)guarded.bytes;
 
 		set_guards(&guarded);
@@ -165,13 +161,7 @@ static uint64_t try_forget(uint64_t address)
 static void sorted_memory_stays(void **state)
 {
 	const struct vm_native natives[] = {
-		{ "qsort",
-		  qsort,
-		  VM_VOID,
-		  4,
-		  { VM_POINTER, VM_U64, VM_U64, VM_POINTER },
-		  .foreign = true,
-		  .contract = &sorts },
+		QSORT,
 		{ "forget", try_forget, VM_U64, 1, { VM_U64 }, .contract = &nothing },
 	};
 	static uint32_t numbers[16];
@@ -188,11 +178,7 @@ static void sorted_memory_stays(void **state)
 	(void)state;
 	EACH_SET
 	{
-		struct vm_options options = { .size = sizeof(options),
-					      .engine = TEST_ENGINE,
-					      .checked = true,
-					      .passes_off = passes_off };
-		struct vm *vm = current = make_vm(&image, &options);
+		struct vm *vm = current = make_checked_image(&image);
 
 		vm_region_add(vm, numbers, sizeof(numbers), VM_REGION_WRITABLE);
 		call(vm, (uintptr_t)numbers, 16);
@@ -328,11 +314,7 @@ static void keys_are_as_long_as_they_are(void **state)
 	(void)state;
 	EACH_SET
 	{
-		struct vm_options options = { .size = sizeof(options),
-					      .engine = TEST_ENGINE,
-					      .checked = true,
-					      .passes_off = passes_off };
-		struct vm *vm = make_vm(&image, &options);
+		struct vm *vm = make_checked_image(&image);
 
 		assert_int_equal(vm_region_add(vm, &key, 1, 0), 0);
 		assert_int_equal(call(vm, (uintptr_t)&key, 0), 80);

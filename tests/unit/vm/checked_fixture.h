@@ -39,6 +39,16 @@ static const uint32_t pass_sets[] = { 0, VM_PASS_CHECKS, VM_PASS_ALL };
 /* Set by every test's loop. */
 static uint32_t passes_off;
 
+static inline struct vm *make_checked_image(const struct vm_image *image)
+{
+	struct vm_options options = { .size = sizeof(options),
+				      .engine = TEST_ENGINE,
+				      .checked = true,
+				      .passes_off = passes_off };
+
+	return make_vm(image, &options);
+}
+
 static inline struct vm *make_checked(const struct bpf_insn *code, size_t ncode,
 				      const struct vm_native *natives, size_t n)
 {
@@ -46,12 +56,8 @@ static inline struct vm *make_checked(const struct bpf_insn *code, size_t ncode,
 	struct vm_image image = { VM_IMAGE_SIZES,         .code = code,    .ncode = ncode,
 				  .functions = &function, .nfunctions = 1, .natives = natives,
 				  .nnatives = n };
-	struct vm_options options = { .size = sizeof(options),
-				      .engine = TEST_ENGINE,
-				      .checked = true,
-				      .passes_off = passes_off };
 
-	return make_vm(&image, &options);
+	return make_checked_image(&image);
 }
 
 #define MAKE(code) make_checked(code, COUNT_OF(code), NULL, 0)
