@@ -303,7 +303,7 @@ static const char *print(struct sink *sink, struct report_view *view, const stru
 
 static void since_last_subtracts(void **state)
 {
-	struct use uses[4];
+	struct use uses[4] = { 0 };
 	struct report_map map = map_of(*state, uses, 3);
 	struct report_view *view = NULL;
 	struct err err = { 0 };
